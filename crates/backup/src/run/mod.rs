@@ -7,6 +7,7 @@ mod held;
 mod hidden;
 pub(crate) mod incremental;
 mod large;
+mod logins;
 mod network;
 mod others;
 pub(crate) mod pitr;
@@ -122,6 +123,8 @@ async fn prepare(site: &Site<'_>, request: &Request) -> Result<(Target, Facts, P
     let target = site.target.pinned_to(session.connection.address());
     let mut facts = Facts::of(&session, site.version_num).await?;
     facts.data.clone_from(&site.data);
+    let (target, note) = logins::avoided(&session, target, facts.major).await?;
+    facts.logins = note;
     session.close().await;
     let programs = Programs::find(request.bin.as_deref(), facts.major)?;
     let may_need_replication = request.ways.is_empty() || request.ways.iter().any(Way::is_base);
@@ -184,6 +187,7 @@ pub async fn rehearse(
             let mut outcome = run.rounds(std::slice::from_ref(&subject), observer).await;
             if let Ok(outcome) = &mut outcome {
                 outcome.notes.extend(note);
+                outcome.notes.extend(subject.facts.logins.clone());
             }
             subject.source.close().await;
             outcome

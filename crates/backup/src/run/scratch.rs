@@ -11,6 +11,7 @@ use server::Session;
 use server::quote::{identifier, literal};
 
 use crate::error::{BackupError, OnPath};
+use crate::run::logins;
 use crate::run::source::Facts;
 
 /// Directory below the user's home. The scratch servers have a home of their own there, so that no instance of the user's is one of
@@ -69,19 +70,20 @@ impl Scratch {
             Spec { name: name.to_owned(), version, pg_bin, profile, set, ..Spec::default() }
         };
         let open = |name: &str, set: &[(&str, &str)]| Instance::open(home, spec(name, set));
+        // A restored database must not get rows from its event triggers.
+        let quiet = logins::setting(facts.major);
         // Recovery needs room for the transactions that were prepared. A subscription of the original must not take changes from its
         // publisher, which keeps them for the original. A vacuum against wraparound would hold locks that the checks of constraints
         // wait for; these are the largest values.
-        let of_base = spec(
-            BASE,
-            &[
-                ("max_prepared_transactions", &facts.prepared),
-                ("max_logical_replication_workers", "0"),
-                ("autovacuum", "off"),
-                ("autovacuum_freeze_max_age", "2000000000"),
-                ("autovacuum_multixact_freeze_max_age", "2000000000"),
-            ],
-        );
+        let of_restored = [
+            ("max_prepared_transactions", facts.prepared.as_str()),
+            ("max_logical_replication_workers", "0"),
+            ("autovacuum", "off"),
+            ("autovacuum_freeze_max_age", "2000000000"),
+            ("autovacuum_multixact_freeze_max_age", "2000000000"),
+        ];
+        let of_restored: Vec<(&str, &str)> = of_restored.into_iter().chain(quiet).collect();
+        let of_base = spec(BASE, &of_restored);
         let base = Instance::open(home, of_base.clone())?;
         // Autovacuum's transactions would hinder the comparison of base backups.
         let set: Vec<(&str, &str)> = [("autovacuum", "off")].iter().chain(more).copied().collect();
@@ -90,7 +92,7 @@ impl Scratch {
         Ok(Self {
             home: home.clone(),
             work: home.root().join(WORK),
-            dumps: open(DUMPS, &[])?,
+            dumps: open(DUMPS, quiet.as_slice())?,
             base,
             of_base,
             running: None,
@@ -124,12 +126,13 @@ impl Scratch {
         fs::create_dir_all(&self.work).on("create", &self.work)
     }
 
-    /// Starts the server for data of a size. Returns its database.
+    /// Starts the server for data of a size. Returns its database, whose event triggers run only for a load.
     pub(crate) async fn start_filled(&mut self, number: usize) -> Result<Target, BackupError> {
         let instance = self.filled[number].0.clone();
         let running = blocking(move || instance.attach_or_start(&|_| ())).await?;
         let at = running.connection();
         let target = Target::embedded(&at.socket_dir, at.port, at.user, at.database);
+        let target = logins::without_event_triggers(target, running.version().major());
         self.filled[number].1 = Some(running);
         Ok(target)
     }

@@ -62,6 +62,8 @@ pub(crate) struct Facts {
     pub(crate) no_dump: Option<String>,
     /// Whether the server summarizes WAL, for incremental backups; false before version 17.
     pub(crate) summarizes_wal: bool,
+    /// A note about event triggers at login, if they run for pgrig's sessions.
+    pub(crate) logins: Option<String>,
     /// The server's data directory, if it is on this machine.
     pub(crate) data: Option<PathBuf>,
 }
@@ -99,6 +101,7 @@ impl Facts {
             tablespaces: row.get("tablespaces"),
             no_dump,
             summarizes_wal: row.get("summarizes_wal"),
+            logins: None,
             data: None,
         })
     }
@@ -129,6 +132,7 @@ impl Facts {
             tablespaces: 0,
             no_dump: None,
             summarizes_wal: major >= incremental::FIRST,
+            logins: None,
             // Its place is known once it is started.
             data: Some(PathBuf::new()),
         }

@@ -25,11 +25,16 @@ const INTERVAL: Duration = Duration::from_millis(20);
 
 /// Prepares pgbench's tables, as pgbench does before a run.
 pub(super) async fn prepare(load: &Load, target: &Target) -> Result<(), BackupError> {
-    let connection = target.connect().await?;
+    let connection = of_clients(target).connect().await?;
     let plan = tps::Plan::new(&connection, load.request.clone()).await?;
     plan.prepare(&connection).await?;
     connection.close().await;
     Ok(())
+}
+
+/// The database as its clients reach it, with the event triggers that pgrig switches off for its own sessions.
+fn of_clients(target: &Target) -> Target {
+    target.clone().without_settings()
 }
 
 /// Carries out each script once, so that one that fails is refused before anything is measured. It does so in a copy of the database:
@@ -87,10 +92,11 @@ async fn put(
     mut witness: Option<&mut Witness>,
     stop: &AtomicBool,
 ) -> Result<Outcome, Trouble> {
+    let target = of_clients(target);
     let connection = target.connect().await.map_err(BackupError::from)?;
     let plan = tps::Plan::new(&connection, request).await.map_err(BackupError::from)?;
     connection.close().await;
-    let targets = std::slice::from_ref(target);
+    let targets = std::slice::from_ref(&target);
     let ended = AtomicBool::new(false);
     let mut running = tps::run(targets, &plan, &Unwatched, Box::pin(stopped([stop, &ended])));
     let mut found = Ok(());

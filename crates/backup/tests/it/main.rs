@@ -6,6 +6,7 @@ mod damage;
 mod held;
 mod hosts;
 mod incremental;
+mod logins;
 mod others;
 mod pitr;
 mod probe;
