@@ -1,7 +1,9 @@
-//! `pgrig backup rehearse` with other tools: pgBackRest and barman as the guide says, and tools that do not do what they claim.
+//! `pgrig backup rehearse` with other tools: pgBackRest, barman and WAL-G as the guide says, and tools that do not do what they claim.
 
-use std::fs;
+use std::fs::{self, Permissions};
+use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
+use std::process::Command;
 
 use testkit::{Mount, Need, assert_says, fill_up, require, until};
 
@@ -184,12 +186,15 @@ fn scripted_to_a_time(name: &str, data: &str) -> [String; 3] {
     [backup, wal, format!("{restore} {{time}}")]
 }
 
-/// Rehearses recoveries of a small load.
-fn recovered(rig: &Rig, more: &[&str]) -> Ran {
-    let mut command = rig.command(
+/// The command that rehearses recoveries of a small load.
+fn recovering(rig: &Rig) -> Command {
+    rig.command(
         "backup rehearse --size 60MB --up-to 10MB --pg-version 13 --trials 1 --load simple-update -R 200 -T 2 -c 2",
-    );
-    Ran::from(command.args(more).output().unwrap())
+    )
+}
+
+fn recovered(rig: &Rig, more: &[&str]) -> Ran {
+    Ran::from(recovering(rig).args(more).output().unwrap())
 }
 
 #[test]
@@ -225,6 +230,69 @@ fn pgbackrest_and_barman_recover_to_a_point_in_time() {
         assert!(value("base-size") > 1e6 && value("wal-size") > 1e4 && value("replayed") > 1e5, "{document}");
     }
     assert!(!rig.home.path().join("backup").exists());
+}
+
+/// A substitute for WAL-G, with the commands and the names of files of its documentation.
+const WAL_G: &str = r#"#!/bin/sh
+set -eu
+bases=$WALG_FILE_PREFIX/basebackups_005
+wal=$WALG_FILE_PREFIX/wal_005
+case $1 in
+backup-push)
+    test -f "$2/PG_VERSION"
+    pg_basebackup --checkpoint=fast --wal-method=none --pgdata="$bases/new"
+    first=$(sed -n 's/^START WAL LOCATION.*(file \([0-9A-F]*\)).*/\1/p' "$bases/new/backup_label")
+    mv "$bases/new" "$bases/base_$first"
+    echo '{}' >"$bases/base_${first}_backup_stop_sentinel.json"
+    ;;
+wal-push)
+    test "$WALG_UPLOAD_CONCURRENCY" = 1
+    mkdir -p "$wal"
+    cp "$2" "$wal/${2##*/}.lz4"
+    ;;
+backup-fetch)
+    test "$3" = LATEST
+    cp -a "$bases"/base_????????????????????????/. "$2"
+    ;;
+wal-fetch)
+    test "$WALG_DOWNLOAD_CONCURRENCY" = 1
+    cp "$wal/$2.lz4" "$3"
+    ;;
+*) exit 2 ;;
+esac
+"#;
+
+/// Runs a command for which WAL-G is the substitute.
+fn with_wal_g(rig: &Rig, mut command: Command) -> Ran {
+    let bin = rig.home.path().join("programs");
+    fs::create_dir_all(&bin).unwrap();
+    let program = bin.join("wal-g");
+    fs::write(&program, WAL_G).unwrap();
+    fs::set_permissions(&program, Permissions::from_mode(0o755)).unwrap();
+    command.env("PATH", format!("{}:{}", bin.display(), std::env::var("PATH").unwrap()));
+    Ran::from(command.output().unwrap())
+}
+
+#[test]
+fn the_script_of_wal_g_calls_its_documented_commands() {
+    if !require(Need::Clients) {
+        return;
+    }
+    let rig = Rig::new();
+    let server = rig.server("--pg-version 13 --profile stock --set autovacuum=off");
+    server.execute(SCHEMA);
+    let [backup, restore] = scripted("rehearse-wal-g", "{data}");
+    let mut command = rig.command("backup rehearse --no-probe --trials 1 --tool-name wal-g -d");
+    command.args([server.url.as_str(), "--tool-backup", &backup, "--tool-restore", &restore]);
+    let ran = with_wal_g(&rig, command);
+    assert_eq!(ran.code, Some(0), "{ran:#?}");
+    assert_says(&ran.stdout, &["wal-g: the hash of each logged table is the original's"]);
+    let commands = scripted_to_a_time("rehearse-wal-g", "{data}");
+    let mut command = recovering(&rig);
+    command.args(to_a_time("wal-g", commands.each_ref().map(String::as_str)));
+    let ran = with_wal_g(&rig, command);
+    assert_eq!(ran.code, Some(0), "{ran:#?}");
+    assert_says(&ran.stdout, &["wal-g: the hash of each logged table is that of the target time"]);
 }
 
 #[test]
