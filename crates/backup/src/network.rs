@@ -28,7 +28,7 @@ impl Network {
         self.is_partial.then(|| Event { at, text: "network".to_owned(), what })
     }
 
-    /// Those of another tool, whose backup takes so many bytes. Compression makes a backup smaller than what was received, not larger.
+    /// Those of another tool, whose backup takes so many bytes. Compression makes a backup smaller than the bytes that were received, not larger.
     pub(crate) fn of_tool(self, backup: u64) -> Self {
         Self { is_partial: self.received < backup / 2, ..self }
     }

@@ -321,7 +321,7 @@ impl Outcome {
         sizes
     }
 
-    /// The `--up-to` with which all tables have at least so many bytes: they come out smaller or larger than what is asked for.
+    /// The `--up-to` with which all tables have at least so many bytes: they come out smaller or larger than asked for.
     #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "a size, not negative")]
     pub fn up_to(&self, bytes: u64) -> u64 {
         let ratio = |largest: &DataSize| largest.asked as f64 / largest.bytes.max(1) as f64;

@@ -162,7 +162,7 @@ impl Plan {
         Self { seconds, sizes: Some(sizes), ..self }
     }
 
-    /// The load under which pgrig measures what the snapshot of a dump keeps; none if no way is a dump.
+    /// The load under which pgrig measures the row versions that the snapshot of a dump keeps; none if no way is a dump.
     pub fn load_beside_dumps(&self) -> Option<&Load> {
         self.load.as_ref().filter(|_| self.ways.iter().any(Way::is_dump))
     }

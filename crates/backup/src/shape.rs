@@ -22,7 +22,7 @@ pub struct Shape {
     schema: Option<Schema>,
 }
 
-/// Tables of the user's, and what is known of their rows.
+/// Tables of the user's, and the statistics of their rows.
 #[derive(Clone, Debug)]
 struct Schema {
     sql: String,

@@ -103,7 +103,7 @@ impl Run<'_> {
         })
     }
 
-    /// Runs the load, then VACUUM, and reads what it has left.
+    /// Runs the load, then VACUUM, and reads the row versions that are left.
     async fn beside_snapshot(&self, load: &Load, subject: &Subject, schema: &str) -> Result<Kept, Trouble> {
         let target = &subject.target;
         let watch = self.watch("the load".to_owned(), subject.with_data(&self.scratch.work), None);

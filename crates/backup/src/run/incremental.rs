@@ -161,7 +161,7 @@ impl Run<'_> {
         let after = sequences::later(&subject.target).await?;
         let place = self.scratch.base.place_for_restored()?;
         let watch = self.watch(format!("the restore of {way}"), vec![&self.scratch.work, &place], None);
-        // pg_combinebackup does not look for damage in what it combines.
+        // pg_combinebackup does not look for damage in the backups that it combines.
         for part in [full, later] {
             watch.run(vec![base::verify(programs, facts.major, part, part)]).await?;
         }

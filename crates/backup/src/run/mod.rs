@@ -383,7 +383,7 @@ impl Run<'_> {
         self.scratch.work.join("backup")
     }
 
-    /// Writes to disk what earlier trials left in memory: this one's first fsync could wait for it.
+    /// Writes to disk the blocks that earlier trials left in memory: this one's first fsync could wait for it.
     async fn write_out(&self) -> Result<(), BackupError> {
         let work = self.scratch.work.clone();
         let written = tokio::task::spawn_blocking(move || server::volume::write_out(&work)).await;

@@ -45,7 +45,7 @@ impl Others {
 }
 
 impl Run<'_> {
-    /// In the first trial of a way, reads the other databases of the restored server, and adds their names to what was verified.
+    /// In the first trial of a way, reads the other databases of the restored server, and adds their names to the verified parts.
     ///
     /// # Errors
     /// If one of them is damaged.

@@ -101,7 +101,7 @@ impl Scratch {
         })
     }
 
-    /// Starts the server for dumps, and deletes what a killed run has left.
+    /// Starts the server for dumps, and deletes the files that a killed run has left.
     ///
     /// # Errors
     /// [`BackupError::Busy`] if another run is under way: nothing is deleted then.
@@ -158,7 +158,7 @@ impl Scratch {
         };
         let create: Vec<String> = roles.map(create).collect();
         session.run_all(&create).await?;
-        // Owners of materialized views read what their memberships allow. The server may lack predefined roles of a managed one.
+        // Owners of materialized views read the tables that their memberships allow. The server may lack predefined roles of a managed one.
         let query = "SELECT rolname::text FROM pg_catalog.pg_roles";
         let known: Vec<String> = session.rows(query, &[]).await?.iter().map(|row| row.get(0)).collect();
         session.run_all(&grants(&facts.memberships, &known)).await?;

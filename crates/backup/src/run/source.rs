@@ -45,7 +45,7 @@ pub(crate) struct Facts {
     /// A role that may connect to a restored server and read all of it.
     pub(crate) superuser: Option<String>,
     pub(crate) roles: Vec<String>,
-    /// Those of them that are superusers, or own what only superusers can own here: managed servers let other roles own it, too.
+    /// Those of them that are superusers, or own objects that only superusers can own here: managed servers let other roles own these, too.
     pub(crate) superusers: Vec<String>,
     /// A role, and the member that has its rights.
     pub(crate) memberships: Vec<(String, String)>,
@@ -397,7 +397,7 @@ impl Content {
             .chain(self.large.note())
     }
 
-    /// Constraints among what is valid.
+    /// The number of valid constraints.
     pub(crate) fn constraints(&self) -> u64 {
         self.valid.iter().filter(|name| name.starts_with("constraint ")).count() as u64
     }

@@ -257,7 +257,7 @@ impl Watch<'_> {
         self.server.and_then(cpu_with_children)
     }
 
-    /// Each program reads what the one before it writes.
+    /// Each program reads the output of the one before it.
     pub(crate) fn start(&self, commands: Vec<Command>) -> Result<Vec<Program>, BackupError> {
         self.start_with(commands, Stdio::null())
     }

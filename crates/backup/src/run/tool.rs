@@ -1,4 +1,4 @@
-//! Backups by another tool: its commands, and what pgrig checks before it starts a server on what they have restored.
+//! Backups by another tool: its commands, and the checks before pgrig starts a server on the restored files.
 
 use std::cell::RefCell;
 use std::cmp::Reverse;

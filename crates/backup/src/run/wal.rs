@@ -158,7 +158,7 @@ fn cut(segment: &Path, place: u64) -> Result<(), BackupError> {
     Ok(())
 }
 
-/// Tells if the load did not reach its rate, and what that means.
+/// Tells if the load did not reach its rate, and the consequence.
 pub(super) fn lag(load: &Load, tps: f64, meaning: &str) -> Option<String> {
     (tps < load.rate() * 0.95).then(|| {
         format!(
@@ -168,7 +168,7 @@ pub(super) fn lag(load: &Load, tps: f64, meaning: &str) -> Option<String> {
     })
 }
 
-/// The limits of what was measured.
+/// The limits of the measurement.
 pub(super) fn notes(load: &Load, all: &[WalOfLoad], checkpoint_timeout: f64) -> Vec<String> {
     let slowest = all.iter().map(WalOfLoad::tps).min_by(f64::total_cmp);
     let lagged =

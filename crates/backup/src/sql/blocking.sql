@@ -1,4 +1,4 @@
--- Locks of prepared transactions on tables of this database, on their indexes and their TOAST tables, by what waits for them:
+-- Locks of prepared transactions on tables of this database, on their indexes and their TOAST tables, by the statements that wait for them:
 -- 3: each read, 2: also ROW SHARE, 1: only SHARE UPDATE EXCLUSIVE. `family` is the table with its ancestors.
 SELECT p.gid::text AS gid,
        l.relation,

@@ -5,7 +5,7 @@ use std::io;
 use super::wrong;
 use measure::human::counted;
 
-/// No row can be longer: PostgreSQL's MaxAllocSize (src/include/utils/memutils.h), twice for what is escaped.
+/// No row can be longer: PostgreSQL's MaxAllocSize (src/include/utils/memutils.h), twice for escaped characters.
 const LONGEST: usize = 2 << 30;
 /// Bytes that COPY always escapes (`CopyAttributeOutText` of src/backend/commands/copyto.c).
 const ESCAPED: [u8; 5] = [0, 8, 11, 12, 13];

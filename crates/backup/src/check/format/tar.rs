@@ -49,7 +49,7 @@ pub(in crate::check) fn members<R: Read>(
         seam.from.set(end);
         seam.to.set(end.next_multiple_of(BLOCK));
     }
-    // Whatever is left, and what the last call has read of it.
+    // All that is left, and the bytes of it that the last call has read.
     seam.to.set(u64::MAX);
     let mut rest = archive.into_inner();
     drain(&mut rest)?;
