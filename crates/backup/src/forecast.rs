@@ -283,7 +283,8 @@ fn of_restore(way: &Way, conditions: Conditions, largest: f64) -> Vec<Boundary> 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::outcome::{DataSize, Verified, Witness};
+    use crate::outcome::DataSize;
+    use crate::verified::{Verified, Witness};
 
     const MB: u64 = 1_000_000;
 

@@ -14,10 +14,10 @@ use super::sequences::{self, Sequence};
 use super::source::{Facts, Source};
 use super::{Restored, Run, SMALL, Subject, of_restore};
 use crate::error::{BackupError, OnPath};
-use crate::outcome::{Verified, Witness};
 use crate::programs::Programs;
 use crate::run::dump::unpacker;
 use crate::run::step::{LOOK, Measured, Trouble, client, patience, size};
+use crate::verified::{Verified, Witness};
 use crate::way::{CompressedBy, Compression, Format, Method, Way};
 
 /// Time in which a server answers a replication connection.

@@ -12,11 +12,12 @@ use server::quote::{identifier, literal, qualified};
 
 use super::{Restored, Run, SMALL, Subject, base, of_restore, sequences};
 use crate::error::{BackupError, OnPath};
-use crate::outcome::{Increment, Trial, Witness};
+use crate::outcome::{Increment, Trial};
 use crate::programs::Programs;
 use crate::run::relay::Relay;
 use crate::run::source::{Facts, Source};
 use crate::run::step::{Measured, STUCK, Trouble, Watch, size};
+use crate::verified::Witness;
 use crate::way::{Format, Way};
 
 /// The first version with incremental backups.

@@ -10,7 +10,7 @@ use super::step::Trouble;
 use crate::check::restore::Restored;
 use crate::check::restore::read::read_beside;
 use crate::error::{BackupError, extensions, them};
-use crate::outcome::Verified;
+use crate::verified::Verified;
 use crate::way::Way;
 
 /// Damages that the reason of a failure names.

@@ -10,9 +10,10 @@ use super::receiver::drop_slot;
 use super::step::{LOOK, Trouble};
 use super::{Run, bytes_of_tables, incremental, transactions, verify, wal};
 use crate::load::Load;
-use crate::outcome::{Trial, Verified};
+use crate::outcome::Trial;
 use crate::run::sequences::{self, Sequence};
 use crate::run::source::{Content, Source};
+use crate::verified::Verified;
 
 /// Part of the load that comes after the target time, and its limits in seconds.
 const AFTER: f64 = 0.1;

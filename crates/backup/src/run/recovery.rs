@@ -12,7 +12,7 @@ use super::scratch::undisturbed;
 use super::step::{LOOK, Measured, STUCK, Trouble, Watch, size};
 use super::{Run, Subject};
 use crate::error::BackupError;
-use crate::outcome::Verified;
+use crate::verified::Verified;
 use crate::way::Way;
 
 impl Run<'_> {

@@ -10,7 +10,7 @@ use tokio_postgres::Row;
 
 use super::hidden::named;
 use super::source::PATIENCE;
-use crate::outcome::Witness;
+use crate::verified::Witness;
 
 /// Values that WAL is ahead of a sequence: after a crash and in the copy of a server, a sequence continues after them (sequence.c:
 /// `SEQ_LOG_VALS`).

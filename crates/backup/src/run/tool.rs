@@ -17,9 +17,9 @@ use super::step::{Measured, STUCK, Trouble, connected, size};
 use super::{Restored, Run, SMALL, Subject, of_restore, remove, sequences, verify};
 use crate::error::{BackupError, OnPath};
 use crate::load::Load;
-use crate::outcome::{Verified, Witness};
 use crate::run::source::{Facts, Source};
 use crate::tool::{Placeholder, Tool, of_path};
+use crate::verified::{Verified, Witness};
 use crate::way::Way;
 
 /// Directory of the tool's temporary files, beside the backup.

@@ -5,10 +5,10 @@ use measure::human::counted;
 use server::Session;
 use server::quote::identifier;
 
-use crate::outcome::{Verified, Witness};
 use crate::run::sequences::{self, Sequence};
 use crate::run::source::Content;
 use crate::run::step::Trouble;
+use crate::verified::{Verified, Witness};
 
 /// Reads the restored database, and compares it with the original's content as the witness says; its sequences also with those that the
 /// original had after the backup. Meanwhile, it checks the indexes.
