@@ -38,6 +38,7 @@ mod kind;
 mod looks;
 mod mentioned;
 mod narrow;
+mod partition_checks;
 mod planned;
 mod present;
 mod read;

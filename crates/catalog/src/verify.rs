@@ -23,6 +23,8 @@ use server::quote::{identifier, qualified};
 const SAMPLE: &str = "pgrig_sample";
 /// Name of the constraint of the sample table that stands for the partitions' bounds.
 const PARTITION: &str = "pgrig_partition";
+/// Beginning of the names of the sample table's CHECKs: their numbers follow, since those of partitions may share a name.
+const CHECK: &str = "pgrig_check_";
 /// Rows from each of the beginning, the middle and the end.
 const STRETCH: u64 = 400;
 /// Length of a row as text from which its indexes are built on the sample: no index takes a key of a third of a page.
@@ -107,7 +109,8 @@ impl Trial<'_> {
             .info
             .checks
             .iter()
-            .map(|check| format!("CONSTRAINT {} CHECK ({})", identifier(&check.name), check.expression));
+            .enumerate()
+            .map(|(number, check)| format!("CONSTRAINT {CHECK}{number} CHECK ({})", check.expression));
         let bounds = self.bounds().map(|bounds| format!("CONSTRAINT {PARTITION} CHECK ({bounds})"));
         let (excluding, unique): (Vec<_>, Vec<_>) = self.info.keys.iter().partition(|key| key.exclusion);
         let exclusions =
@@ -265,9 +268,9 @@ impl Trial<'_> {
         match db.code() {
             &SqlState::CHECK_VIOLATION if name == PARTITION => CatalogError::NoPartition { table, row },
             &SqlState::CHECK_VIOLATION => {
-                let definition = self.definition(&name);
+                let (constraint, definition) = self.check(&name);
                 let columns = self.info.columns_in(&definition).into_iter().map(str::to_owned).collect();
-                CatalogError::Check { table, definition, columns, constraint: name, row }
+                CatalogError::Check { table, definition, columns, constraint, row }
             }
             &SqlState::UNIQUE_VIOLATION | &SqlState::EXCLUSION_VIOLATION => {
                 let key = self.info.keys.iter().find(|key| key.name == name);
@@ -283,11 +286,16 @@ impl Trial<'_> {
         }
     }
 
-    /// The definition of a CHECK of the table or of a domain.
-    fn definition(&self, name: &str) -> String {
-        let domains = self.info.columns.iter().flat_map(|column| column.data_type.domain_checks());
-        let check = self.info.checks.iter().chain(domains).find(|check| check.name == name);
-        check.map_or_else(String::new, |check| check.expression.clone())
+    /// The name and the definition of a CHECK of the table, which has another name in the sample, or of a domain.
+    fn check(&self, name: &str) -> (String, String) {
+        let number = name.strip_prefix(CHECK).and_then(|number| number.parse::<usize>().ok());
+        let of_table = number.and_then(|number| self.info.checks.get(number));
+        let mut domains = self.info.columns.iter().flat_map(|column| column.data_type.domain_checks());
+        let check = of_table.or_else(|| domains.find(|check| check.name == name));
+        check.map_or_else(
+            || (name.to_owned(), String::new()),
+            |check| (check.name.clone(), check.expression.clone()),
+        )
     }
 }
 
