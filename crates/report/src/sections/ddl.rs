@@ -93,7 +93,7 @@ impl<'a> Statement<'a> {
             forecast: part("forecast", "forecast"),
             rowless: part("rowless", "partitions").and_then(Value::as_array).map(Vec::as_slice),
             zone: part("zone", "zone"),
-            thinned: part("thinned", "tables").and_then(Value::as_array).map_or(&[], Vec::as_slice),
+            thinned: part("thinned", "tables").and_then(Value::as_array).map_or(&[][..], Vec::as_slice),
             alternatives: alternatives
                 .filter_map(|one| Some(one.what["statements"].as_array()?.as_slice()))
                 .collect(),
