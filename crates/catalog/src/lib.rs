@@ -52,7 +52,7 @@ mod verify;
 
 pub use capture::{Aggregates, Drawing, TIMEOUT, capture, draw, drawing, statements};
 pub use describe::{DescribeRequest, Described, SequenceTaken, describe};
-pub use error::CatalogError;
+pub use error::{CatalogError, SampleError};
 pub use formula::formula;
 pub use info::{
     CheckInfo, ColumnInfo, DataType, ForeignKeyInfo, KeyElement, KeyInfo, LeafInfo, Referenced, SequenceInfo,

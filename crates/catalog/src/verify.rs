@@ -12,7 +12,7 @@ use tokio_postgres::error::{DbError, SqlState};
 use tokio_postgres::{Client, Error};
 
 use super::describe::Described;
-use super::error::CatalogError;
+use super::error::{CatalogError, SampleError};
 use super::info::{ForeignKeyInfo, KeyInfo, TableInfo, columns_of};
 use super::planned::Planned;
 use super::temporary;
@@ -150,12 +150,13 @@ impl Trial<'_> {
                     Some(db) if *db.code() == SqlState::PROGRAM_LIMIT_EXCEEDED => {
                         // The server names the sample's index.
                         let message = db.message().split(" for index ").next().unwrap_or_default();
-                        return Err(CatalogError::TooLong {
+                        return Err(SampleError::TooLong {
                             table: self.info.shown(),
                             index: index.get("name"),
                             definition,
                             message: message.to_owned(),
-                        });
+                        }
+                        .into());
                     }
                     _ => return Err(error.into()),
                 },
@@ -189,14 +190,14 @@ impl Trial<'_> {
                 )
                 .await?
             {
-                return Err(self.dangling(key, value));
+                return Err(self.dangling(key, value).into());
             }
         }
         Ok(())
     }
 
-    fn dangling(&self, key: &ForeignKeyInfo, value: String) -> CatalogError {
-        CatalogError::Dangling {
+    fn dangling(&self, key: &ForeignKeyInfo, value: String) -> SampleError {
+        SampleError::Dangling {
             table: self.info.shown(),
             constraint: key.name.clone(),
             definition: key.definition.clone(),
@@ -230,13 +231,14 @@ impl Trial<'_> {
                 same.join(" AND ")
             );
             if let Some(value) = self.find(columns.iter(), &taken).await? {
-                return Err(CatalogError::Taken {
+                return Err(SampleError::Taken {
                     table: self.info.shown(),
                     key: key.name.clone(),
                     definition: key.definition.clone(),
                     columns: columns.join(", "),
                     value,
-                });
+                }
+                .into());
             }
         }
         Ok(())
@@ -265,25 +267,26 @@ impl Trial<'_> {
         let table = self.info.shown();
         let row = failing_row(db);
         let name = db.constraint().unwrap_or_default().to_owned();
-        match db.code() {
-            &SqlState::CHECK_VIOLATION if name == PARTITION => CatalogError::NoPartition { table, row },
+        let refused = match db.code() {
+            &SqlState::CHECK_VIOLATION if name == PARTITION => SampleError::NoPartition { table, row },
             &SqlState::CHECK_VIOLATION => {
                 let (constraint, definition) = self.check(&name);
                 let columns = self.info.columns_in(&definition).into_iter().map(str::to_owned).collect();
-                CatalogError::Check { table, definition, columns, constraint, row }
+                SampleError::Check { table, definition, columns, constraint, row }
             }
             &SqlState::UNIQUE_VIOLATION | &SqlState::EXCLUSION_VIOLATION => {
                 let key = self.info.keys.iter().find(|key| key.name == name);
                 let definition = key.map_or_else(String::new, |key| key.definition.clone());
                 let columns = key.map(|key| columns_of(&key.elements, &self.info.column_names()));
                 let columns = columns.unwrap_or_default();
-                CatalogError::Repeated { table, key: name, definition, columns, row }
+                SampleError::Repeated { table, key: name, definition, columns, row }
             }
             &SqlState::NOT_NULL_VIOLATION if db.column().is_some() => {
-                CatalogError::NotNull { table, column: db.column().unwrap_or_default().to_owned(), row }
+                SampleError::NotNull { table, column: db.column().unwrap_or_default().to_owned(), row }
             }
-            _ => CatalogError::Refused { table, message: db.message().to_owned(), row },
-        }
+            _ => SampleError::Refused { table, message: db.message().to_owned(), row },
+        };
+        refused.into()
     }
 
     /// The name and the definition of a CHECK of the table, which has another name in the sample, or of a domain.
