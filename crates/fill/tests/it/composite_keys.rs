@@ -59,8 +59,8 @@ fn a_key_that_repeats_is_found_before_the_commit() {
     let columns: &'static [&'static str] = vec![column].leak();
     for major in RELEASES {
         block_on(async {
-            let tables =
-                Tables::new(major, "CREATE TABLE coded (id bigint PRIMARY KEY, code int NOT NULL UNIQUE)").await;
+            let script = "CREATE TABLE coded (id bigint PRIMARY KEY, code int NOT NULL UNIQUE)";
+            let tables = Tables::new(major, script).await;
             let filling = Filling { columns, ..Filling::of("coded", 5000) };
             assert_eq!(tables.plan(&filling).await.unwrap().method, Method::Direct);
             let error = tables.fill(&filling).await.unwrap_err().to_string();
