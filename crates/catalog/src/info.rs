@@ -4,6 +4,7 @@ use serde::{Deserialize, Serialize};
 use server::quote::{identifier, shown, shown_qualified};
 
 use super::mentioned::{calls_only, columns_in, is_constant, is_null};
+use super::partition_checks::Within;
 
 /// Functions that give different unique texts different values.
 const DISTINCT: [&str; 12] = [
@@ -40,7 +41,7 @@ pub struct TableInfo {
     pub triggers: Vec<String>,
     /// Columns in the table's order, without dropped ones.
     pub columns: Vec<ColumnInfo>,
-    /// Enforced CHECK constraints of the table; domains have their own.
+    /// Enforced CHECK constraints of the table and of its partitions; domains have their own.
     pub checks: Vec<CheckInfo>,
     /// Primary key, unique and exclusion constraints, unique indexes; the primary key first.
     pub keys: Vec<KeyInfo>,
@@ -180,6 +181,9 @@ pub struct CheckInfo {
     pub name: String,
     /// The condition as the server prints it.
     pub expression: String,
+    /// The partitions that have it; none if it is one of the table.
+    #[serde(default)]
+    pub(crate) within: Option<Within>,
 }
 
 /// A primary key, a unique or exclusion constraint, or a unique index.

@@ -17,6 +17,7 @@
 //! - `condition` reads conditions as `pg_get_expr` prints them, with all parentheses, from the tokens of the crate `sql`.
 //!   The server evaluates the constants in them. Conditions that are not understood are left to `sample`: the server
 //!   judges candidates, and columns draw together from those that pass.
+//! - `partition_checks` makes CHECKs that only some partitions have conditions on all rows, or on those of these partitions.
 //! - `verify` loads a sample into a temporary table with the target's types and constraints, in a transaction that is
 //!   rolled back.
 //! - Unique keys are digits of the row number (`rowgen::Turn`): the column with the fewest values changes fastest, so an
@@ -38,6 +39,7 @@ mod kind;
 mod looks;
 mod mentioned;
 mod narrow;
+mod partition_checks;
 mod planned;
 mod present;
 mod read;
@@ -51,7 +53,7 @@ mod verify;
 
 pub use capture::{Aggregates, Drawing, TIMEOUT, capture, draw, drawing, statements};
 pub use describe::{DescribeRequest, Described, SequenceTaken, describe};
-pub use error::CatalogError;
+pub use error::{CatalogError, SampleError};
 pub use formula::formula;
 pub use info::{
     CheckInfo, ColumnInfo, DataType, ForeignKeyInfo, KeyElement, KeyInfo, LeafInfo, Referenced, SequenceInfo,

@@ -13,6 +13,7 @@ use super::info::{
     CheckInfo, ColumnInfo, DataType, ForeignKeyInfo, KeyInfo, LeafInfo, SequenceInfo, Source, TableInfo,
     TypeShape,
 };
+use super::partition_checks::of_partitions;
 use super::transaction::{Access, Scope, rolled_back};
 use server::quote::shown_qualified;
 
@@ -251,6 +252,8 @@ struct LeafRow {
     name: String,
     kind: char,
     bound: Option<String>,
+    /// The CHECKs that the table does not have.
+    checks: Vec<CheckInfo>,
 }
 
 impl Document {
@@ -299,7 +302,10 @@ impl Document {
 
     fn into_info(self, types: &Types) -> TableInfo {
         let columns = self.columns.iter().map(|column| column.info(types)).collect();
-        let leaf = |leaf: LeafRow| LeafInfo { name: leaf.name, bound: leaf.bound };
+        let leaf = |leaf: LeafRow| (LeafInfo { name: leaf.name, bound: leaf.bound }, leaf.checks);
+        let leaves: Vec<(LeafInfo, Vec<CheckInfo>)> = self.leaves.into_iter().map(leaf).collect();
+        let mut checks = self.checks;
+        checks.extend(of_partitions(&checks, &leaves));
         TableInfo {
             oid: self.oid,
             schema: self.schema,
@@ -309,12 +315,12 @@ impl Document {
             may_create_temporary: self.rights.may_create_temporary,
             triggers: self.triggers,
             columns,
-            checks: self.checks,
+            checks,
             keys: distinct(self.keys, |a, b| a.elements == b.elements && a.predicate == b.predicate),
             foreign_keys: distinct(self.foreign_keys, |a, b| {
                 a.columns == b.columns && a.referenced == b.referenced
             }),
-            partitions: (self.kind == 'p').then(|| self.leaves.into_iter().map(leaf).collect()),
+            partitions: (self.kind == 'p').then(|| leaves.into_iter().map(|(leaf, _)| leaf).collect()),
             partition_of: self.partition_of,
         }
     }

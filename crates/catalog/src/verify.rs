@@ -12,7 +12,7 @@ use tokio_postgres::error::{DbError, SqlState};
 use tokio_postgres::{Client, Error};
 
 use super::describe::Described;
-use super::error::CatalogError;
+use super::error::{CatalogError, SampleError};
 use super::info::{ForeignKeyInfo, KeyInfo, TableInfo, columns_of};
 use super::planned::Planned;
 use super::temporary;
@@ -23,6 +23,8 @@ use server::quote::{identifier, qualified};
 const SAMPLE: &str = "pgrig_sample";
 /// Name of the constraint of the sample table that stands for the partitions' bounds.
 const PARTITION: &str = "pgrig_partition";
+/// Beginning of the names of the sample table's CHECKs: their numbers follow, since those of partitions may share a name.
+const CHECK: &str = "pgrig_check_";
 /// Rows from each of the beginning, the middle and the end.
 const STRETCH: u64 = 400;
 /// Length of a row as text from which its indexes are built on the sample: no index takes a key of a third of a page.
@@ -107,7 +109,8 @@ impl Trial<'_> {
             .info
             .checks
             .iter()
-            .map(|check| format!("CONSTRAINT {} CHECK ({})", identifier(&check.name), check.expression));
+            .enumerate()
+            .map(|(number, check)| format!("CONSTRAINT {CHECK}{number} CHECK ({})", check.expression));
         let bounds = self.bounds().map(|bounds| format!("CONSTRAINT {PARTITION} CHECK ({bounds})"));
         let (excluding, unique): (Vec<_>, Vec<_>) = self.info.keys.iter().partition(|key| key.exclusion);
         let exclusions =
@@ -147,12 +150,13 @@ impl Trial<'_> {
                     Some(db) if *db.code() == SqlState::PROGRAM_LIMIT_EXCEEDED => {
                         // The server names the sample's index.
                         let message = db.message().split(" for index ").next().unwrap_or_default();
-                        return Err(CatalogError::TooLong {
+                        return Err(SampleError::TooLong {
                             table: self.info.shown(),
                             index: index.get("name"),
                             definition,
                             message: message.to_owned(),
-                        });
+                        }
+                        .into());
                     }
                     _ => return Err(error.into()),
                 },
@@ -186,14 +190,14 @@ impl Trial<'_> {
                 )
                 .await?
             {
-                return Err(self.dangling(key, value));
+                return Err(self.dangling(key, value).into());
             }
         }
         Ok(())
     }
 
-    fn dangling(&self, key: &ForeignKeyInfo, value: String) -> CatalogError {
-        CatalogError::Dangling {
+    fn dangling(&self, key: &ForeignKeyInfo, value: String) -> SampleError {
+        SampleError::Dangling {
             table: self.info.shown(),
             constraint: key.name.clone(),
             definition: key.definition.clone(),
@@ -227,13 +231,14 @@ impl Trial<'_> {
                 same.join(" AND ")
             );
             if let Some(value) = self.find(columns.iter(), &taken).await? {
-                return Err(CatalogError::Taken {
+                return Err(SampleError::Taken {
                     table: self.info.shown(),
                     key: key.name.clone(),
                     definition: key.definition.clone(),
                     columns: columns.join(", "),
                     value,
-                });
+                }
+                .into());
             }
         }
         Ok(())
@@ -262,32 +267,38 @@ impl Trial<'_> {
         let table = self.info.shown();
         let row = failing_row(db);
         let name = db.constraint().unwrap_or_default().to_owned();
-        match db.code() {
-            &SqlState::CHECK_VIOLATION if name == PARTITION => CatalogError::NoPartition { table, row },
+        let refused = match db.code() {
+            &SqlState::CHECK_VIOLATION if name == PARTITION => SampleError::NoPartition { table, row },
             &SqlState::CHECK_VIOLATION => {
-                let definition = self.definition(&name);
+                let (constraint, definition) = self.check(&name);
                 let columns = self.info.columns_in(&definition).into_iter().map(str::to_owned).collect();
-                CatalogError::Check { table, definition, columns, constraint: name, row }
+                SampleError::Check { table, definition, columns, constraint, row }
             }
             &SqlState::UNIQUE_VIOLATION | &SqlState::EXCLUSION_VIOLATION => {
                 let key = self.info.keys.iter().find(|key| key.name == name);
                 let definition = key.map_or_else(String::new, |key| key.definition.clone());
                 let columns = key.map(|key| columns_of(&key.elements, &self.info.column_names()));
                 let columns = columns.unwrap_or_default();
-                CatalogError::Repeated { table, key: name, definition, columns, row }
+                SampleError::Repeated { table, key: name, definition, columns, row }
             }
             &SqlState::NOT_NULL_VIOLATION if db.column().is_some() => {
-                CatalogError::NotNull { table, column: db.column().unwrap_or_default().to_owned(), row }
+                SampleError::NotNull { table, column: db.column().unwrap_or_default().to_owned(), row }
             }
-            _ => CatalogError::Refused { table, message: db.message().to_owned(), row },
-        }
+            _ => SampleError::Refused { table, message: db.message().to_owned(), row },
+        };
+        refused.into()
     }
 
-    /// The definition of a CHECK of the table or of a domain.
-    fn definition(&self, name: &str) -> String {
-        let domains = self.info.columns.iter().flat_map(|column| column.data_type.domain_checks());
-        let check = self.info.checks.iter().chain(domains).find(|check| check.name == name);
-        check.map_or_else(String::new, |check| check.expression.clone())
+    /// The name and the definition of a CHECK of the table, which has another name in the sample, or of a domain.
+    fn check(&self, name: &str) -> (String, String) {
+        let number = name.strip_prefix(CHECK).and_then(|number| number.parse::<usize>().ok());
+        let of_table = number.and_then(|number| self.info.checks.get(number));
+        let mut domains = self.info.columns.iter().flat_map(|column| column.data_type.domain_checks());
+        let check = of_table.or_else(|| domains.find(|check| check.name == name));
+        check.map_or_else(
+            || (name.to_owned(), String::new()),
+            |check| (check.name.clone(), check.expression.clone()),
+        )
     }
 }
 

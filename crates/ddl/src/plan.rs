@@ -17,7 +17,7 @@ pub struct Plan {
     pub defaults: Vec<PlannedDefault>,
     /// Settings of the original that the migration's session gets.
     pub settings: Vec<(String, String)>,
-    /// Seconds that all takes, at speeds that pgrig assumes.
+    /// Seconds that all takes, at speeds that pgrig assumes, without the time in triggers, functions and DO.
     pub seconds: u64,
     /// Warnings for the user.
     #[serde(skip)]

@@ -41,7 +41,7 @@ mod sql;
 
 pub use cause::Cause;
 pub use cycle::{CycleError, SqlOrigin};
-pub use error::FillError;
+pub use error::{BegunError, FillError};
 pub use outcome::Outcome;
 pub use part_work::{FillId, PartWork};
 pub use plan::{

@@ -108,6 +108,7 @@ impl Described {
 ///   spec or the request says otherwise or a default would break a key (a constant in a unique column, an id that
 ///   a self-reference needs) or a CHECK.
 /// - A nullable column is NULL in a twentieth of the rows, unless it is part of a key.
+/// - All rows satisfy the CHECKs of each partition, as far as they can.
 /// - If a partial unique index leaves room for fewer rows than wanted, further rows do not satisfy its predicate.
 /// - Numbers, dates and times in keys go on after the greatest one present. Texts, uuids and the like
 ///   follow from the row number and the seed: if the request begins at row 0, rows are numbered from the
@@ -121,7 +122,16 @@ pub fn describe<'a>(
     request: &'a DescribeRequest,
     scope: Scope,
 ) -> LocalBoxFuture<'a, Result<Described, CatalogError>> {
-    Box::pin(async move { Look { client, info, request, scope }.described().await })
+    Box::pin(async move {
+        if let Some(strict) = info.with_checks_for_all_rows() {
+            let described = Look { client, info: &strict, request, scope }.described().await;
+            // CHECKs of several partitions may contradict each other.
+            if !described.as_ref().is_err_and(Classified::is_usage) {
+                return described;
+            }
+        }
+        Look { client, info, request, scope }.described().await
+    })
 }
 
 /// Decisions about the values of single columns.
@@ -325,7 +335,7 @@ impl<'a> Design<'a> {
     /// conditions.
     fn rules(&self) -> Vec<Rule<'_>> {
         let table = self.info.checks.iter();
-        let table = table.map(|check| Rule::of_table(self.info, &check.name, &check.expression));
+        let table = table.map(|check| Rule::of_check(self.info, check));
         let avoided = self.avoided.iter().map(|check| Rule::of_each_row(self.info, check));
         let domains = self.slots.iter().filter(|slot| slot.is_free()).flat_map(|slot| {
             let checks = slot.info.data_type.domain_checks();
@@ -360,8 +370,12 @@ impl<'a> Design<'a> {
         let subject = |name: &str| self.free(name).map(|slot| slot.name().to_owned());
         let names = Names { all: &all, subject: &subject };
         let bounds = self.info.partition_condition().map(|bounds| Condition::parse(&bounds, names));
-        let mut checks: Vec<Condition> =
-            self.info.checks.iter().map(|check| Condition::parse(&check.expression, names)).collect();
+        let condition = |check: &CheckInfo| match &check.within {
+            None => Condition::parse(&check.expression, names),
+            Some(within) if within.is_of_key(&all) => Condition::All(Vec::new()),
+            Some(_) => Condition::Other,
+        };
+        let mut checks: Vec<Condition> = self.info.checks.iter().map(condition).collect();
         checks.extend(self.avoided.iter().map(|_| Condition::Other));
         for slot in self.slots.iter().filter(|slot| slot.is_free()) {
             let subject = |_: &str| Some(slot.name().to_owned());
@@ -398,6 +412,7 @@ impl<'a> Design<'a> {
                 .info
                 .checks
                 .iter()
+                .filter(|check| check.within.is_none())
                 .map(|check| check.name.as_str())
                 .collect::<Vec<_>>()
                 .join(", "),

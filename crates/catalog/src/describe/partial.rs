@@ -114,6 +114,7 @@ impl Look<'_> {
             .map(|predicate| CheckInfo {
                 name: format!("NOT {predicate}"),
                 expression: format!("({predicate} IS NOT TRUE)"),
+                within: None,
             })
             .collect();
         self.of(&info, &self.request_for(self.request.rows, spared), &avoided).await

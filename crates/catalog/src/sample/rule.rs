@@ -4,6 +4,7 @@ use super::super::info::{CheckInfo, ColumnInfo, Source, TableInfo};
 use super::super::mentioned::columns_in;
 
 /// A condition on one row.
+#[expect(clippy::struct_excessive_bools, reason = "facts that do not depend on each other")]
 #[derive(Clone, Debug)]
 pub(crate) struct Rule<'a> {
     /// The constraint's name.
@@ -20,10 +21,18 @@ pub(crate) struct Rule<'a> {
     pub(crate) is_rarely_broken: bool,
     /// Whether columns that take turns are judged with the others, because it is about two columns of one row.
     pub(crate) is_about_pairs: bool,
+    /// Whether it holds only for the rows of some partitions.
+    pub(crate) is_of_partitions: bool,
 }
 
 impl<'a> Rule<'a> {
-    /// Of a CHECK of the table, or bounds of its partitions.
+    /// Of a CHECK of the table, or of some of its partitions.
+    pub(crate) fn of_check(info: &'a TableInfo, check: &'a CheckInfo) -> Self {
+        let is_of_partitions = check.within.is_some();
+        Self { is_of_partitions, ..Self::of_table(info, &check.name, &check.expression) }
+    }
+
+    /// Of a condition on the table's rows, such as the bounds of its partitions.
     pub(crate) fn of_table(info: &'a TableInfo, name: &'a str, expression: &'a str) -> Self {
         let columns = columns_in(expression, &info.column_names());
         let mut columns: Vec<&str> = columns;
@@ -44,6 +53,7 @@ impl<'a> Rule<'a> {
             is_kept: true,
             is_rarely_broken: false,
             is_about_pairs: false,
+            is_of_partitions: false,
         }
     }
 
@@ -64,6 +74,7 @@ impl<'a> Rule<'a> {
             is_kept: true,
             is_rarely_broken: false,
             is_about_pairs: false,
+            is_of_partitions: false,
         }
     }
 

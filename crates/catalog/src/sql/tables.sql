@@ -168,7 +168,18 @@ WITH asked AS MATERIALIZED (
     SELECT tree.relation, jsonb_agg(jsonb_build_object(
                'name', format('%I.%I', pn.nspname, p.relname),
                'kind', p.relkind,
-               'bound', pg_get_partition_constraintdef(p.oid)) ORDER BY p.oid) AS facts
+               'bound', pg_get_partition_constraintdef(p.oid),
+               -- Only those that the table does not have: a partition has the table's under the same names.
+               'checks', (SELECT coalesce(jsonb_agg(jsonb_build_object(
+                              'name', k.conname, 'expression', pg_get_expr(k.conbin, k.conrelid)) ORDER BY k.conname), '[]')
+                            FROM pg_constraint k
+                           WHERE k.conrelid = p.oid AND k.contype = 'c'
+                             AND coalesce((to_jsonb(k) ->> 'conenforced')::bool, true)
+                             AND NOT EXISTS (SELECT FROM pg_constraint t
+                                              WHERE t.conrelid = tree.relation AND t.contype = 'c'
+                                                AND t.conname = k.conname AND NOT t.connoinherit
+                                                AND coalesce((to_jsonb(t) ->> 'conenforced')::bool, true)))
+               ) ORDER BY p.oid) AS facts
       FROM tree JOIN pg_class p ON p.oid = tree.oid JOIN pg_namespace pn ON pn.oid = p.relnamespace
      GROUP BY tree.relation
 )

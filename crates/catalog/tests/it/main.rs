@@ -3,6 +3,7 @@
 mod defaults;
 mod many;
 mod partial;
+mod partition_checks;
 mod refusals;
 mod sampled;
 mod support;

@@ -42,6 +42,8 @@ pub(crate) struct Table {
     kind: Kind,
     can_be_filled: bool,
     root: u32,
+    /// The table of which it is a partition, or those of which it is an INHERITS child.
+    parents: Vec<u32>,
     needs: Vec<u32>,
 }
 
@@ -100,7 +102,8 @@ impl Tables {
             needs.extend(row.get::<_, Vec<u32>>("read"));
             let (schema, name) = (row.get("schema"), row.get("name"));
             let (kind, can_be_filled) = (Kind::of(row.get("kind")), row.get("is_table"));
-            (row.get("oid"), Table { schema, name, kind, can_be_filled, root: row.get("root"), needs })
+            let (root, parents) = (row.get("root"), row.get("parents"));
+            (row.get("oid"), Table { schema, name, kind, can_be_filled, root, parents, needs })
         };
         let tables = rows.iter().map(table).collect();
         session.close().await;
@@ -164,6 +167,12 @@ impl Tables {
 
     pub(crate) fn get(&self, oid: u32) -> Option<&Table> {
         self.0.get(&oid)
+    }
+
+    /// Whether a table is a partition or an INHERITS child of another one, at any distance.
+    pub(crate) fn is_below(&self, oid: u32, ancestor: u32) -> bool {
+        let parents = self.get(oid).map_or(&[][..], |table| table.parents.as_slice());
+        parents.iter().any(|parent| *parent == ancestor || self.is_below(*parent, ancestor))
     }
 
     /// The tables that the statements use, with all whose rows these need.

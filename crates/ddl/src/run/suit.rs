@@ -54,19 +54,13 @@ impl Addition {
     }
 }
 
-/// Statements that give partitions their own NOT NULL of a column back: up to PostgreSQL 17, DROP NOT NULL of the table drops these, too.
+/// Statements that give partitions and INHERITS children their own NOT NULL of a column back: up to PostgreSQL 17, DROP NOT NULL of the table drops these, too.
 fn kept(rule: &Rule, tables: &Tables, before: &[Rule]) -> String {
     let own = before.iter().filter(|old| {
-        old.action == rule.action
-            && old.columns == rule.columns
-            && !old.is_inherited
-            && old.table != rule.table
+        old.action == rule.action && !old.is_inherited && tables.is_below(old.table, rule.table)
     });
-    let partition = |old: &Rule| {
-        let table = tables.get(old.table).filter(|table| table.root() == rule.table)?;
-        Some(format!(";\nALTER TABLE {} {}", table.sql(), old.action))
-    };
-    own.filter_map(partition).collect()
+    let again = |old: &Rule| Some(format!(";\nALTER TABLE {} {}", tables.get(old.table)?.sql(), old.action));
+    own.filter_map(again).collect()
 }
 
 /// The additions of the migration that tables before it take, one after the other, and warnings about the rules that they refuse. `empty` is a

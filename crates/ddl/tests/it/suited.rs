@@ -1,5 +1,7 @@
 //! Rows that suit what the migration adds, and remedies where they do not.
 
+use std::collections::BTreeSet;
+
 use ddl::{Amount, Outcome};
 use testkit::{RELEASES, Server, assert_says};
 
@@ -151,6 +153,22 @@ fn a_partition_keeps_its_own_not_null() {
         let works = &found.statements[0].found.as_ref().unwrap().works;
         let read: Vec<&str> = works.iter().map(|work| work.relation.as_str()).collect();
         assert_eq!(read, ["sales_2"], "{release}");
+    }
+}
+
+#[test]
+fn a_child_keeps_its_own_not_null_and_check() {
+    const FAMILY: &str = "
+        CREATE TABLE base (id int, v int);
+        CREATE TABLE child (CHECK (id > 5000000)) INHERITS (base);
+        CREATE TABLE grandchild () INHERITS (child);
+        ALTER TABLE grandchild ALTER v SET NOT NULL;
+    ";
+    for release in RELEASES {
+        let found = outcome(&server(release), FAMILY, "ALTER TABLE base ALTER v SET NOT NULL");
+        let works = &found.statements[0].found.as_ref().unwrap().works;
+        let read: BTreeSet<&str> = works.iter().map(|work| work.relation.as_str()).collect();
+        assert_eq!(read, BTreeSet::from(["base", "child"]), "{release}");
     }
 }
 

@@ -13,7 +13,7 @@ use super::Observer;
 use super::ballast::Ballast;
 use super::parts::{KEEPALIVES, LOOK_AFTER_CLIENT, PartEnd, Parts};
 use super::resume;
-use crate::error::FillError;
+use crate::error::{BegunError, FillError};
 use crate::ledger::Ledger;
 use crate::limits::{AdmissionControl, StopReason};
 use crate::part_work::{FillId, PartWork};
@@ -129,7 +129,9 @@ pub(crate) async fn take_in_hand(session: &Session, name: &str, is_shared: bool)
             if is_shared { session.try_share_lock(name).await? } else { session.try_lock(name).await? };
         match taken {
             None => return Ok(()),
-            Some(pid) if started.elapsed() > IN_HAND_DEADLINE => return Err(FillError::InHand { pid }),
+            Some(pid) if started.elapsed() > IN_HAND_DEADLINE => {
+                return Err(BegunError::InHand { pid }.into());
+            }
             Some(_) => tokio::time::sleep(IN_HAND_INTERVAL).await,
         }
     }

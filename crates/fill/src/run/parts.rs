@@ -17,7 +17,7 @@ use server::Session;
 use tokio::sync::Mutex;
 
 use super::filler::{Filler, take_in_hand};
-use crate::error::FillError;
+use crate::error::{BegunError, FillError};
 use crate::ledger::Ledger;
 use crate::plan::Plan;
 use crate::request::Part;
@@ -74,7 +74,7 @@ pub async fn arrive(target: &Target, waiting: &dyn Fn()) -> Result<Arrival, Fill
     let (started, mut is_told) = (Instant::now(), false);
     while let Some(pid) = session.try_lock(ARRIVAL).await? {
         if started.elapsed() > ARRIVAL_DEADLINE {
-            return Err(FillError::Arrival { pid });
+            return Err(BegunError::Arrival { pid }.into());
         }
         if started.elapsed() > SILENCE && !is_told {
             waiting();
@@ -147,7 +147,7 @@ impl Parts {
         // A session that a killed pgrig left behind ends by itself.
         while !self.try_take(session, key(self.part)).await? {
             if started.elapsed() > PLACE_DEADLINE {
-                return Err(FillError::PartTaken { number, of });
+                return Err(BegunError::PartTaken { number, of }.into());
             }
             tokio::time::sleep(LOOKS).await;
         }
@@ -157,7 +157,8 @@ impl Parts {
             let there = self.look(session).await?;
             let Some((key, _)) = there.iter().find(|each| is_of_another(each)) else { break };
             if started.elapsed() > PLACE_DEADLINE {
-                return Err(FillError::PartsOfAnother { of, others: (key & !PREPARED) >> BITS });
+                let others = (key & !PREPARED) >> BITS;
+                return Err(BegunError::PartsOfAnother { of, others }.into());
             }
             tokio::time::sleep(LOOKS).await;
         }

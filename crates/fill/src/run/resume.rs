@@ -6,7 +6,7 @@
 //! missing silently, or loaded twice.
 
 use super::Observer;
-use crate::error::FillError;
+use crate::error::{BegunError, FillError};
 use crate::ledger::relations::{Destination, Relation, Relations};
 use crate::ledger::{self, Ledger, LedgerHeader, Records, Unfinished};
 use crate::plan::chunks::Spread;
@@ -25,16 +25,16 @@ type Problem = (String, String);
 /// Refuses to complete a fill whose tables are not those that it began with.
 ///
 /// # Errors
-/// [`FillError::NotAsLeft`] names the table and says how to start over.
+/// [`BegunError::NotAsLeft`] names the table and says how to start over.
 pub(crate) fn same_tables(now: Option<&Relations>, begun: &Unfinished) -> Result<(), FillError> {
     let before = &begun.header.relations;
     let gone =
         || (before.name.clone(), "or another table of that fill was dropped after it began".to_owned());
     let problem = now.map_or_else(|| Some(gone()), |now| now.change_since(before));
-    problem.map_or(Ok(()), |problem| Err(refusal(begun, problem)))
+    problem.map_or(Ok(()), |problem| Err(refusal(begun, problem).into()))
 }
 
-fn refusal(begun: &Unfinished, (table, problem): Problem) -> FillError {
+fn refusal(begun: &Unfinished, (table, problem): Problem) -> BegunError {
     let LedgerHeader { request, relations, .. } = &begun.header;
     let bulk = &relations.name;
     let creates = request.steps.include(InitStep::Create);
@@ -53,7 +53,7 @@ fn refusal(begun: &Unfinished, (table, problem): Problem) -> FillError {
         (_, false) if creates => "To drop the tables and start over, give --no-resume --drop".to_owned(),
         (_, false) => "To start over, run TRUNCATE on pgbench's tables and give --no-resume".to_owned(),
     };
-    FillError::NotAsLeft { table, problem, remedy }
+    BegunError::NotAsLeft { table, problem, remedy }
 }
 
 /// Compares all rows with the records, and returns the ledger to continue with.
@@ -79,7 +79,7 @@ pub(crate) async fn resume(
     }
     let look = Look { connection: &session.connection, plan, now: &now, before: &begun.header.relations };
     if let Some(problem) = look.problem(&begun.records).await? {
-        return Err(refusal(&begun, problem));
+        return Err(refusal(&begun, problem).into());
     }
     session.run("COMMIT").await?;
     Ok(Ledger::resume(session, plan, &begun, now).await?)

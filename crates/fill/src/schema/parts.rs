@@ -18,7 +18,7 @@ use super::plan::{PlannedTable, SchemaPlan, plan_schema};
 use super::record;
 use super::run::{SchemaRun, create, failed};
 use super::task_queue::TaskQueue;
-use crate::error::FillError;
+use crate::error::{BegunError, FillError};
 use crate::ledger::Ledger;
 use crate::limits::Limits;
 use crate::outcome::Outcome;
@@ -120,7 +120,7 @@ impl SchemaRun<'_> {
         let is_prepared = parts.take_place(session).await?;
         let found = record::find(&session.connection, &self.plan.request).await?;
         if record::filled(found.as_ref()) != self.plan.filled_before {
-            return Err(FillError::SchemaChanged);
+            return Err(BegunError::SchemaChanged.into());
         }
         session.run("BEGIN").await?;
         if !self.plan.is_resumed {

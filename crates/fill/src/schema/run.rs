@@ -14,7 +14,7 @@ use super::outcome::{FilledTable, SchemaOutcome};
 use super::plan::{LANES, PlannedTable, SchemaPlan};
 use super::record;
 use super::task_queue::{Task, TaskQueue};
-use crate::error::FillError;
+use crate::error::{BegunError, FillError};
 use crate::outcome::Outcome;
 use crate::plan::Plan;
 use crate::remains::StartOver;
@@ -337,7 +337,7 @@ async fn begin(session: &Session, plan: &SchemaPlan) -> Result<(), FillError> {
     take_in_hand(session, &record::name(&plan.record_schema), false).await?;
     if record::filled(record::find(&session.connection, &plan.request).await?.as_ref()) != plan.filled_before
     {
-        return Err(FillError::SchemaChanged);
+        return Err(BegunError::SchemaChanged.into());
     }
     if plan.is_resumed {
         return Ok(());
@@ -361,7 +361,7 @@ pub(super) async fn create(session: &Session, plan: &SchemaPlan) -> Result<(), F
     if !any.is_empty() {
         let row = session.row(&format!("SELECT {} AS have_rows", any.join(" OR ")), &[]).await?;
         if row.get("have_rows") {
-            return Err(FillError::SchemaChanged);
+            return Err(BegunError::SchemaChanged.into());
         }
     }
     Ok(session.run_all(&record::create(&plan.record_schema, &plan.request, &recorded)).await?)

@@ -1,6 +1,7 @@
-//! Indexes of several columns that ascend with the rows are written with them.
+//! Indexes of several columns that ascend with the rows are written with them. Keys that repeat are found.
 
-use testkit::{RELEASES, block_on};
+use fill::Method;
+use testkit::{RELEASES, assert_says, block_on};
 
 use crate::support::{Filling, Tables};
 
@@ -45,6 +46,26 @@ fn pages_of_composite_keys_are_those_that_the_server_builds() {
             tables.execute("DELETE FROM items WHERE line = 2").await;
             tables.execute("VACUUM items").await;
             tables.execute("SELECT bt_index_parent_check('items_pkey', true, true)").await;
+        });
+    }
+}
+
+#[test]
+fn a_key_that_repeats_is_found_before_the_commit() {
+    // Row 1500 is none of those that are tried beforehand.
+    let code = |row: u32| if row == 1500 { 1000 } else { row };
+    let codes: Vec<String> = (0..5000).map(|row| code(row).to_string()).collect();
+    let column: &'static str = format!("code=cycle({})", codes.join(",")).leak();
+    let columns: &'static [&'static str] = vec![column].leak();
+    for major in RELEASES {
+        block_on(async {
+            let script = "CREATE TABLE coded (id bigint PRIMARY KEY, code int NOT NULL UNIQUE)";
+            let tables = Tables::new(major, script).await;
+            let filling = Filling { columns, ..Filling::of("coded", 5000) };
+            assert_eq!(tables.plan(&filling).await.unwrap().method, Method::Direct);
+            let error = tables.fill(&filling).await.unwrap_err().to_string();
+            assert_says(&error, &["same key", "with --column 'code=unique'"]);
+            assert_eq!(tables.value::<i64>("SELECT count(*) FROM coded").await, 0);
         });
     }
 }

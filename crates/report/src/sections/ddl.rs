@@ -3,6 +3,7 @@
 mod better;
 mod forecast;
 mod rowless;
+mod thinned;
 mod waits;
 
 use measure::{Run, Trial, Unit};
@@ -34,6 +35,7 @@ pub(super) fn shown(run: &Run) -> Shown {
     let mut overview = Section::new("Statements", costs(&statements));
     overview.first = Some(("All statements".to_owned(), overview_table(&statements)));
     overview.text = rowless::sentences(&statements);
+    overview.text.extend(thinned::sentences(&statements));
     overview.tables = proofs(&statements).into_iter().collect();
     let mut sections = vec![overview, locks(&statements)];
     sections.extend(waits::sections(&statements, run.request["probes"]["blocker"]["secs"].as_f64()));
@@ -56,6 +58,8 @@ struct Statement<'a> {
     rowless: Option<&'a [Value]>,
     /// The columns that it changes between timestamp and timestamptz in an unknown time zone.
     zone: Option<&'a Value>,
+    /// The tables on which it works, and of which earlier statements have removed most rows.
+    thinned: &'a [Value],
     /// The statements of each better way in its place.
     alternatives: Vec<&'a [Value]>,
 }
@@ -89,6 +93,7 @@ impl<'a> Statement<'a> {
             forecast: part("forecast", "forecast"),
             rowless: part("rowless", "partitions").and_then(Value::as_array).map(Vec::as_slice),
             zone: part("zone", "zone"),
+            thinned: part("thinned", "tables").and_then(Value::as_array).map_or(&[][..], Vec::as_slice),
             alternatives: alternatives
                 .filter_map(|one| Some(one.what["statements"].as_array()?.as_slice()))
                 .collect(),

@@ -1,4 +1,4 @@
-//! Statements of a migration that work on partitions without generated rows, or change no row.
+//! Statements of a migration that work on partitions without generated rows, change no row, or work on the few rows that others left.
 
 use measure::Event;
 use report::{Document, html, markdown, redacted};
@@ -126,6 +126,8 @@ fn steps_of_a_better_way_whose_time_is_not_known_are_marked() {
         let trial = run.trials.iter_mut().find(|trial| trial.config.starts_with("2: ")).unwrap();
         let way = trial.events.iter_mut().find(|event| event.what["event"] == "alternative").unwrap();
         let steps = way.what["statements"].as_array_mut().unwrap();
+        steps[1]["found"]["class"] = json!("catalog-only");
+        steps[1]["zone"] = json!({ "columns": ["orders.placed"], "zone": "Etc/UTC" });
         steps[0]["rowless"] = json!([{ "partition": "rest", "is_default": true, "columns": [] }]);
         let table = json!({ "table": "posts", "is_insert": false, "is_plain": false });
         steps.last_mut().unwrap()["found"]["unmatched"] = json!([table]);
@@ -139,6 +141,8 @@ fn steps_of_a_better_way_whose_time_is_not_known_are_marked() {
     let of = |start: &str| rows.iter().find(|row| row.starts_with(start)).unwrap().as_str();
     let partition = "not known: the default partition rest has no generated rows";
     assert!(of("| 2, better 1 of 6: ").ends_with(&format!(" | {partition} |")), "{rows:#?}");
+    let zone = "not known: the time zone decides whether PostgreSQL rewrites the table (orders.placed)";
+    assert!(of("| 2, better 2 of 6: ").contains(zone), "{rows:#?}");
     let write = "not known: it changes no row of posts, because no generated row satisfies its conditions";
     assert!(of("| 2, better 6 of 6: ").ends_with(&format!(" | {write} |")), "{rows:#?}");
     assert!(of("| 2, better, in all").ends_with(" |  |"), "{rows:#?}");
@@ -146,4 +150,28 @@ fn steps_of_a_better_way_whose_time_is_not_known_are_marked() {
     let redacted = table(&markdown(&redacted(&[marked]).unwrap()));
     assert!(redacted.iter().any(|row| row.ends_with("has no generated rows |")), "{redacted:#?}");
     assert!(!table(&markdown(&[document("alternatives")]))[0].contains("in the original"));
+}
+
+#[test]
+fn statements_on_the_few_rows_that_others_left_are_told() {
+    let thinned = changed("ddl", |run| {
+        for number in ["7: ", "8: "] {
+            let trial = run.trials.iter_mut().find(|trial| trial.config.starts_with(number)).unwrap();
+            let what =
+                json!({ "event": "thinned", "tables": [{ "table": "posts", "by": 2, "percent": 60 }] });
+            trial.events.push(Event { at: 0.0, text: "tables with few rows left".to_owned(), what });
+        }
+    });
+    let text = markdown(std::slice::from_ref(&thinned));
+    let says =
+        "After statement 2, 60 % of the generated rows of posts are removed, so the times of statement 7, ";
+    assert!(text.contains(says), "{text}");
+    let advice = "are those of the rows left. If the statements work on more rows in the original, give values that are not removed, \
+                  with --column 'posts.COLUMN=SPEC'.";
+    assert!(text.contains(advice), "{text}");
+    assert!(html(std::slice::from_ref(&thinned)).contains("60 % of the generated rows of posts"));
+    let redacted = markdown(&redacted(&[thinned]).unwrap());
+    assert!(redacted.contains("60 % of the generated rows of"), "{redacted}");
+    assert!(!redacted.contains("posts"), "{redacted}");
+    assert!(!markdown(&[document("ddl")]).contains("of the rows left"));
 }

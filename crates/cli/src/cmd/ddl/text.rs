@@ -74,8 +74,7 @@ pub(crate) fn plan(plan: &Plan, request: &Request) -> String {
         sizes(&|size| bytes(size.bytes)),
         sizes(&|size| size.runs.to_string()),
     );
-    let time = rough(Duration::from_secs(plan.seconds));
-    let _ = write!(text, "\n  time         about {time}, at speeds that pgrig assumes until it has measured");
+    let _ = write!(text, "\n  time         {}", estimate(plan.seconds));
     if !plan.empty.is_empty() {
         let _ = write!(text, "\n  left empty   {} that no statement uses", plan.empty.len());
     }
@@ -90,6 +89,14 @@ pub(crate) fn plan(plan: &Plan, request: &Request) -> String {
         let _ = write!(text, "\n  settings     {}", set.join(", "));
     }
     text
+}
+
+/// The time that all takes, as far as pgrig can estimate it.
+fn estimate(seconds: u64) -> String {
+    format!(
+        "about {}, at speeds that pgrig assumes until it has measured; without the time that triggers, functions and DO take",
+        rough(Duration::from_secs(seconds))
+    )
 }
 
 /// The table of statements, and the proof of each class.
@@ -208,4 +215,16 @@ pub(crate) fn cut(text: &str, most: usize) -> String {
     }
     let kept: String = text.chars().take(most - 1).collect();
     kept.trim_end().to_owned() + "…"
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_estimate_says_which_time_it_leaves_out() {
+        let text = estimate(2);
+        assert!(text.starts_with("about 2 s, at speeds that pgrig assumes"), "{text}");
+        assert!(text.ends_with("without the time that triggers, functions and DO take"), "{text}");
+    }
 }

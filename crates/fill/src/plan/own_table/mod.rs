@@ -17,7 +17,7 @@ pub(crate) use self::width::rows_within;
 use super::existing::adjusted;
 use super::facts::{Facts, TablesFacts, VacuumRefused};
 use super::tables::TableNames;
-use crate::error::FillError;
+use crate::error::{BegunError, FillError};
 use crate::ledger::relations::Relations;
 use crate::ledger::{self, Unfinished};
 use crate::request::{Amount, InitStep, OwnTable, Request, Subject};
@@ -170,7 +170,7 @@ impl Look<'_> {
         }
         if resume {
             let table = shown_qualified(&facts.schema, &table);
-            return Err(FillError::UnfinishedTable { table, differences });
+            return Err(BegunError::UnfinishedTable { table, differences }.into());
         }
         Ok(Facts { stale_ledger: true, ..facts })
     }
@@ -267,7 +267,7 @@ impl Look<'_> {
         let begun = begun.filter(|begun| request.is_that_of(&begun.header.request));
         let described = |begun: Unfinished| Some((begun.header.described.clone()?, begun));
         let Some((table, begun)) = begun.and_then(described) else {
-            return Err(FillError::UnfinishedTable { table: info.shown(), differences });
+            return Err(BegunError::UnfinishedTable { table: info.shown(), differences }.into());
         };
         let names = TableNames::single(&table.name);
         let now =

@@ -13,7 +13,7 @@ use super::facts::{Facts, TablesFacts};
 use super::row_range::asked_for;
 use super::sizes::Layout;
 use super::tables::{TableNames, Tables};
-use crate::error::FillError;
+use crate::error::{BegunError, FillError};
 use crate::ledger::relations::Relations;
 use crate::ledger::{self, Unfinished};
 use crate::request::{IndexKind, InitStep, Request, Subject};
@@ -139,7 +139,8 @@ pub(super) async fn look(
             return Ok(Facts { stale_ledger: false, unfinished: Some(begun), tables, ..facts });
         }
         if resume && !drops {
-            return Err(FillError::Unfinished { schema: facts.schema, differences, may_forget: !creates });
+            let (schema, may_forget) = (facts.schema, !creates);
+            return Err(BegunError::Unfinished { schema, differences, may_forget }.into());
         }
     }
     if !creates {

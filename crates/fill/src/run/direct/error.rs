@@ -64,11 +64,14 @@ pub enum Failure {
     /// Rows of a table have the same key in a unique index.
     #[error(
         "two rows have the same key in the unique index {index}: {row}. The transaction was rolled back. Give one \
-         of its columns unique values with --column 'NAME=unique'"
+         of its columns unique values with --column {}",
+        unique(columns)
     )]
     Duplicate {
         /// Qualified and quoted.
         index: String,
+        /// The columns of its key, without those of expressions.
+        columns: Box<[String]>,
         /// One of them as text.
         row: String,
     },
@@ -85,6 +88,14 @@ pub enum Failure {
         /// Bytes that pgrig wrote into it.
         written: u64,
     },
+}
+
+/// The values of `--column` that make one of these columns unique.
+fn unique(columns: &[String]) -> String {
+    if columns.is_empty() {
+        return "'NAME=unique'".to_owned();
+    }
+    columns.iter().map(|column| format!("'{column}=unique'")).collect::<Vec<_>>().join(" or ")
 }
 
 /// The remedy, where there is one.

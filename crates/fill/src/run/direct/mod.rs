@@ -384,7 +384,10 @@ async fn unique(session: &Session, relation: &str, indexes: &[Arc<Index>]) -> Re
         let query =
             format!("SELECT ROW(t.*)::text AS row FROM {relation} t WHERE ctid = '({block},{offset})'");
         let row = session.row(&query, &[]).await?.get("row");
-        return Err(Failure::Duplicate { index: index.file.name.clone(), row });
+        let name = index.file.name.clone();
+        let columns: Vec<String> =
+            session.row(include_str!("../../sql/direct_key_columns.sql"), &[&name]).await?.get("columns");
+        return Err(Failure::Duplicate { index: name, columns: columns.into(), row });
     }
     Ok(())
 }

@@ -39,7 +39,7 @@ pub(super) use self::whole::LANES;
 use super::record::{self, Begun, FoundRecord, RecordedTable};
 use super::request::{SchemaAmount, SchemaRequest};
 use super::triggers::SchemaTriggers;
-use crate::error::FillError;
+use crate::error::{BegunError, FillError};
 use crate::ledger;
 use crate::plan::{DescribedTable, Plan, data_directory, plan_described};
 use crate::request::{Part, Persistence, Subject};
@@ -169,12 +169,12 @@ pub fn plan_schema<'a>(
         match found {
             Some(FoundRecord::Same(begun)) if resume => return planner.resumed(begun).await.map(Some),
             Some(FoundRecord::Other(schema)) if resume => {
-                return Err(FillError::UnfinishedSchema { schema });
+                return Err(BegunError::UnfinishedSchema { schema }.into());
             }
             Some(FoundRecord::Same(Begun { schema, .. }) | FoundRecord::Other(schema)) => {
                 let unmade = record::unmade(connection, &schema).await?;
                 if !unmade.is_empty() {
-                    return Err(FillError::Unmade { tables: unmade.join(", ") });
+                    return Err(BegunError::Unmade { tables: unmade.join(", ") }.into());
                 }
             }
             None => {}

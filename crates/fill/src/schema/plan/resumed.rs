@@ -6,7 +6,7 @@ use super::{
     PlannedTable, Planner, Postponed, PostponedKey, SchemaPlan, TableState, cycles, divisible, postponed,
     tables, whole,
 };
-use crate::error::FillError;
+use crate::error::{BegunError, FillError};
 use crate::ledger;
 use crate::plan::{Plan, plan};
 use crate::schema::record::{self, Begun, RecordedTable};
@@ -50,7 +50,7 @@ impl Planner<'_> {
             let recorded = RecordedTable { postponed: Postponed { makes, foreign_keys }, ..recorded };
             let left = match self.left(info?, &recorded, is_marked, together).await {
                 // A fill that is going on has filled it since the record was read.
-                Err(changed @ FillError::TableChanged { .. }) => {
+                Err(changed @ FillError::Begun(BegunError::TableChanged { .. })) => {
                     return Err(self.in_hand(&begun.schema).await?.unwrap_or(changed));
                 }
                 left => left?,
@@ -103,7 +103,7 @@ impl Planner<'_> {
     async fn in_hand(&self, schema: &str) -> Result<Option<FillError>, FillError> {
         let query = include_str!("../../sql/in_hand.sql");
         let pid: Option<i32> = ask(self.connection, query, &[&record::name(schema)]).await?.get("pid");
-        Ok(pid.map(|pid| FillError::InHand { pid }))
+        Ok(pid.map(|pid| BegunError::InHand { pid }.into()))
     }
 
     /// The foreign keys of these that do not exist in the table.
@@ -143,7 +143,7 @@ impl Planner<'_> {
             return plan(self.survey, self.connection, &request, true).await.map(Some);
         }
         if has_rows && !self.request.append {
-            return Err(FillError::TableChanged { table: info.shown() });
+            return Err(BegunError::TableChanged { table: info.shown() }.into());
         }
         self.plan_of(info, recorded, together).await.map(Some)
     }

@@ -87,7 +87,8 @@ impl<'a> Step<'a> {
             median(&values)
         };
         let found = part("found");
-        let untimed = rowless::reason_of(found, step["rowless"].as_array().map(Vec::as_slice));
+        let partitions = step["rowless"].as_array().map(Vec::as_slice);
+        let untimed = rowless::reason_of(found, partitions, part("zone"));
         Self {
             sql: text(&step["sql"]),
             found,

@@ -18,32 +18,36 @@ pub(super) fn sentences(statements: &[Statement]) -> Vec<String> {
 
 /// Why the time of a statement is not known, for people; none if it is.
 pub(super) fn reason(one: &Statement) -> Option<String> {
-    let of_zone = || {
-        let columns: Vec<String> = zone(one)?["columns"].as_array().into_iter().flatten().map(text).collect();
-        let columns = columns.join(", ");
-        Some(format!(
-            "the time zone decides whether PostgreSQL rewrites the table ({columns}), and that of the original is not known"
-        ))
-    };
-    reason_of(one.found, one.rowless).or_else(of_zone)
+    reason_of(one.found, one.rowless, one.zone)
 }
 
 /// The unknown time zone, if the statement did not rewrite the table anyway.
-fn zone<'a>(one: &Statement<'a>) -> Option<&'a Value> {
-    one.zone.filter(|_| one.found.is_some_and(|found| found["class"] != "rewrite"))
+fn decisive<'a>(found: Option<&Value>, zone: Option<&'a Value>) -> Option<&'a Value> {
+    zone.filter(|_| found.is_some_and(|found| found["class"] != "rewrite"))
 }
 
 /// The same of its parts in a run document.
-pub(super) fn reason_of(found: Option<&Value>, rowless: Option<&[Value]>) -> Option<String> {
+pub(super) fn reason_of(
+    found: Option<&Value>,
+    rowless: Option<&[Value]>,
+    zone: Option<&Value>,
+) -> Option<String> {
     if let Some(unmatched) = unmatched(found) {
         let changes =
             if unmatched["is_insert"] == true { "inserts no row into" } else { "changes no row of" };
         let (table, cause) = (text(&unmatched["table"]), cause(unmatched));
         return Some(format!("it {changes} {table}, because {cause}"));
     }
-    let first = rowless?.first()?;
-    let kind = if first["is_default"] == true { "the default partition" } else { "the partition" };
-    Some(format!("{kind} {} has no generated rows", text(&first["partition"])))
+    if let Some(first) = rowless.and_then(<[Value]>::first) {
+        let kind = if first["is_default"] == true { "the default partition" } else { "the partition" };
+        return Some(format!("{kind} {} has no generated rows", text(&first["partition"])));
+    }
+    let columns = decisive(found, zone)?["columns"].as_array();
+    let columns: Vec<String> = columns.into_iter().flatten().map(text).collect();
+    Some(format!(
+        "the time zone decides whether PostgreSQL rewrites the table ({}), and that of the original is not known",
+        columns.join(", ")
+    ))
 }
 
 /// Advice to measure it.
@@ -53,7 +57,7 @@ fn remedy(one: &Statement) -> Option<String> {
     }
     let Some(first) = one.rowless.and_then(<[Value]>::first) else {
         let advice = "give the time zone of the migration's sessions in production (--set TimeZone=ZONE, or SET TimeZone in the migration)";
-        return zone(one).map(|_| advice.to_owned());
+        return decisive(one.found, one.zone).map(|_| advice.to_owned());
     };
     let named = first["columns"].as_array().into_iter().flatten().map(text);
     let option = |column: String| format!("--column '{}=SPEC'", column.replace('\'', r"'\''"));

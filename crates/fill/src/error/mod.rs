@@ -1,4 +1,6 @@
-//! Errors of a fill.
+//! Errors of a fill. `begun`: a fill that was begun before, or that other processes run too.
+
+mod begun;
 
 use failure::{Class, Classified};
 use measure::human::{bytes, counted};
@@ -16,6 +18,8 @@ use catalog::CatalogError;
 use connect::{ConnectError, SqlState};
 use server::SurveyError;
 use server::quote::shown;
+
+pub use self::begun::BegunError;
 
 /// Why a fill was refused or failed.
 #[derive(Debug, Error)]
@@ -116,18 +120,9 @@ pub enum FillError {
         /// The least that the tables take, bytes.
         about: u64,
     },
-    /// Other sessions have changed a table of an interrupted fill.
-    #[error(
-        "{table} has rows that the unfinished fill did not load. If another pgrig is filling it, wait until it ends. Otherwise \
-         run TRUNCATE {table} and repeat the command, or give --no-resume to forget the unfinished fill"
-    )]
-    TableChanged {
-        /// Schema and name.
-        table: String,
-    },
-    /// Another session has worked on the same fill since it was planned.
-    #[error("another session changed the tables after this fill was planned. Repeat the command")]
-    SchemaChanged,
+    /// The fill was begun before, or other processes run it too.
+    #[error(transparent)]
+    Begun(#[from] BegunError),
     /// The user wants to stop, and no table is being filled.
     #[error(
         "interrupted: {filled} of {} filled; all rows loaded so far stay. To complete the fill, repeat the command",
@@ -138,16 +133,6 @@ pub enum FillError {
         filled: usize,
         /// All tables.
         of: usize,
-    },
-    /// An unfinished fill has not yet recreated indexes and constraints, and this fill would remove
-    /// the record of them.
-    #[error(
-        "an unfinished fill has not yet created the keys, foreign keys and indexes of {tables}: repeat the \
-         command that began it, or drop these tables"
-    )]
-    Unmade {
-        /// The tables.
-        tables: String,
     },
     /// A table of a schema could not be filled.
     #[error(
@@ -172,50 +157,6 @@ pub enum FillError {
     /// Pages cannot be written into the tables' files.
     #[error("--method direct is not possible: {0}. To fill by COPY, leave out --method direct")]
     NotDirect(#[from] NotDirect),
-    /// An unfinished fill that another command began.
-    #[error(
-        "schema {schema} has an unfinished fill that another command began{differences}: repeat that command to complete it; or \
-         give --drop to replace the tables; or {}give another --schema",
-        if *.may_forget { "give --no-resume to forget the unfinished fill; or " } else { "" }
-    )]
-    Unfinished {
-        /// The schema.
-        schema: String,
-        /// The options that differ, as a phrase.
-        differences: String,
-        /// Whether --no-resume without --drop makes sense.
-        may_forget: bool,
-    },
-    /// An unfinished fill of the user's tables, which another command began.
-    #[error(
-        "schema {schema} has an unfinished fill that another command began: repeat that command to complete it, or give --no-resume to \
-         forget the unfinished fill (your tables and rows stay)"
-    )]
-    UnfinishedSchema {
-        /// Schema of the record.
-        schema: String,
-    },
-    /// An unfinished fill of the user's table, which another command began.
-    #[error(
-        "{table} has an unfinished fill that another command began{differences}: repeat that command to complete it, or give \
-         --no-resume to forget the unfinished fill"
-    )]
-    UnfinishedTable {
-        /// Schema and name.
-        table: String,
-        /// The options that differ, as a phrase.
-        differences: String,
-    },
-    /// The tables of an unfinished fill are not as it left them.
-    #[error("cannot complete the interrupted fill: {table} {problem}. Nothing was changed. {remedy}")]
-    NotAsLeft {
-        /// The table.
-        table: String,
-        /// The difference.
-        problem: String,
-        /// The way to start over.
-        remedy: String,
-    },
     /// `--append` to tables that have lost rows.
     #[error(
         "--append: rows are missing: {problem}. Nothing was changed. To fill all tables again, give --drop and \
@@ -224,45 +165,6 @@ pub enum FillError {
     NotWhole {
         /// The table, and the missing rows.
         problem: String,
-    },
-    /// Another session runs this fill.
-    #[error(
-        "another session (server process {pid}) runs this fill: wait until it ends, or end it with SELECT \
-         pg_terminate_backend({pid})"
-    )]
-    InHand {
-        /// Its server process.
-        pid: i32,
-    },
-    /// Another part of a fill arrives, and does not come to an end.
-    #[error(
-        "another part of a fill (server process {pid}) is still preparing tables of this database: repeat the command later, or \
-         end that part with SELECT pg_terminate_backend({pid})"
-    )]
-    Arrival {
-        /// Its server process.
-        pid: i32,
-    },
-    /// Another process is the same part.
-    #[error(
-        "another process is already part {number} of {of} of this fill: give this one another number, or wait until that one ends"
-    )]
-    PartTaken {
-        /// The number.
-        number: u32,
-        /// Number of all parts.
-        of: u32,
-    },
-    /// Parts of another number are at work.
-    #[error(
-        "--part: this process divides the fill into {of} parts, and a running process divides it into {others}: give all \
-         processes the same number of parts, or wait until the others end"
-    )]
-    PartsOfAnother {
-        /// Number of all parts.
-        of: u32,
-        /// The same, of the other process.
-        others: i32,
     },
     /// The steps need tables that do not exist.
     #[error("schema {schema} has no {}: add t to --init-steps, or give another --schema", tables.join(", "))]
@@ -472,6 +374,7 @@ impl Classified for FillError {
             Self::Unfit(error) => error.class(),
             Self::Table(error) => error.class(),
             Self::Limits(error) => error.class(),
+            Self::Begun(error) => error.class(),
             Self::OfTable { source, .. } => source.class(),
             Self::ProbeQuery(error) => error.class_of_own_sql(),
             Self::Rehearsal(error)
@@ -490,13 +393,7 @@ impl Classified for FillError {
             | Self::NoRows
             | Self::SchemaSize { .. }
             | Self::SchemaTooSmall { .. }
-            | Self::TableChanged { .. }
             | Self::NotDirect(_)
-            | Self::Unfinished { .. }
-            | Self::PartTaken { .. }
-            | Self::PartsOfAnother { .. }
-            | Self::UnfinishedSchema { .. }
-            | Self::UnfinishedTable { .. }
             | Self::NoTables { .. }
             | Self::HasRows { .. }
             | Self::OwnTableHasRows { .. }
@@ -508,17 +405,11 @@ impl Classified for FillError {
             | Self::Ddl { .. }
             | Self::KeysTooFew { .. }
             | Self::Triggers { .. }
-            | Self::Unmade { .. }
             | Self::Probe(_)
             | Self::Pages(_) => Class::Request,
-            Self::Rehearsal(_)
-            | Self::NotAsLeft { .. }
-            | Self::NotWhole { .. }
-            | Self::InHand { .. }
-            | Self::Arrival { .. }
-            | Self::SchemaChanged
-            | Self::Disk { .. }
-            | Self::Step { .. } => Class::Machine,
+            Self::Rehearsal(_) | Self::NotWhole { .. } | Self::Disk { .. } | Self::Step { .. } => {
+                Class::Machine
+            }
             Self::Interrupted { .. } | Self::SchemaInterrupted { .. } => Class::Interrupted,
         }
     }

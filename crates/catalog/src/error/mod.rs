@@ -1,10 +1,14 @@
-//! Errors of a table to fill.
+//! Errors of a table to fill. `sample`: rows of a sample that the server refuses.
+
+mod sample;
 
 use failure::{Class, Classified};
 use thiserror::Error;
 
 use connect::described;
 use server::quote::{shell_word, shown};
+
+pub use self::sample::SampleError;
 
 /// Why a table cannot be described, or its rows would not be accepted.
 #[derive(Debug, Error)]
@@ -375,123 +379,9 @@ pub enum CatalogError {
         /// The last error that a candidate raised.
         error: Option<String>,
     },
-    /// A sample row violates a CHECK.
-    #[error(
-        "{table}: the rows would violate {constraint}, CHECK ({definition}). {row}. Describe its columns with \
-         --column {}",
-        options(columns, "SPEC")
-    )]
-    Check {
-        /// Schema and name.
-        table: String,
-        /// Its name.
-        constraint: String,
-        /// As the server prints it.
-        definition: String,
-        /// Its columns.
-        columns: Box<[String]>,
-        /// The row, as the server prints it.
-        row: String,
-    },
-    /// A sample row fits no partition.
-    #[error(
-        "{table} has no partition for some rows. {row}. Add the partition or a default one, or describe the \
-         partition key with --column NAME=SPEC"
-    )]
-    NoPartition {
-        /// Schema and name.
-        table: String,
-        /// The row, as the server prints it.
-        row: String,
-    },
-    /// Sample rows have the same key.
-    #[error(
-        "{table}: two rows would have the same values of {key} ({definition}). {row}. Give one column of the key \
-         unique values with --column {}",
-        options(columns, "unique")
-    )]
-    Repeated {
-        /// Schema and name.
-        table: String,
-        /// The constraint or index.
-        key: String,
-        /// As the server prints it.
-        definition: String,
-        /// Its columns.
-        columns: Box<[String]>,
-        /// The row, as the server prints it.
-        row: String,
-    },
-    /// A sample row has a key that is there already.
-    #[error(
-        "{table} already has {columns} = {value} ({key}, {definition}): run TRUNCATE {table} first, or describe the \
-         columns with --column NAME=SPEC"
-    )]
-    Taken {
-        /// Schema and name.
-        table: String,
-        /// The constraint or index.
-        key: String,
-        /// As the server prints it.
-        definition: String,
-        /// The columns.
-        columns: String,
-        /// Their value.
-        value: String,
-    },
-    /// A sample row references a key that does not exist.
-    #[error(
-        "{table}: {columns} would reference key {value}, which does not exist ({constraint}, {definition}). Give \
-         existing values with --column, or leave out --column"
-    )]
-    Dangling {
-        /// Schema and name.
-        table: String,
-        /// The foreign key.
-        constraint: String,
-        /// As the server prints it.
-        definition: String,
-        /// The columns.
-        columns: String,
-        /// Their value.
-        value: String,
-    },
-    /// A sample row has NULL in a NOT NULL column.
-    #[error(
-        "column {column} of {table} is NOT NULL and would be NULL. {row}. Give it values with --column '{column}=SPEC'"
-    )]
-    NotNull {
-        /// Schema and name.
-        table: String,
-        /// The column.
-        column: String,
-        /// The row, as the server prints it.
-        row: String,
-    },
-    /// A sample row is too long for an index.
-    #[error(
-        "index {index} of {table} would refuse the rows: {message}. Give its columns shorter values ({definition}): --column NAME=SPEC"
-    )]
-    TooLong {
-        /// Schema and name.
-        table: String,
-        /// The index.
-        index: String,
-        /// Its method and columns.
-        definition: String,
-        /// The server's message.
-        message: String,
-    },
-    /// A sample row is refused for another reason.
-    #[error("{table} would refuse the rows: {message}. {row}. Describe the column with --column NAME=SPEC")]
-    Refused {
-        /// Schema and name.
-        table: String,
-        /// The server's message.
-        message: String,
-        /// The row, as the server prints it.
-        row: String,
-    },
+    /// The server refuses a row of the sample.
+    #[error(transparent)]
+    Sample(Box<SampleError>),
     /// The error of a table that is filled among others.
     #[error("{shown}")]
     AmongTables {
@@ -552,17 +442,16 @@ impl Classified for CatalogError {
             | Self::Period { .. }
             | Self::SelfReference { .. }
             | Self::Rare { .. }
-            | Self::Check { .. }
-            | Self::NoPartition { .. }
-            | Self::Repeated { .. }
-            | Self::Taken { .. }
-            | Self::Dangling { .. }
-            | Self::NotNull { .. }
-            | Self::TooLong { .. }
-            | Self::Refused { .. } => Class::Request,
+            | Self::Sample(_) => Class::Request,
             Self::AmongTables { cause, .. } => cause.class(),
             Self::Server(_) => Class::Machine,
         }
+    }
+}
+
+impl From<SampleError> for CatalogError {
+    fn from(error: SampleError) -> Self {
+        Self::Sample(Box::new(error))
     }
 }
 
