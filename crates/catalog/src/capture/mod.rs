@@ -3,12 +3,14 @@
 mod aggregates;
 mod drawn;
 mod extended;
+mod packed;
 
 use std::collections::BTreeMap;
 
 pub use self::aggregates::Aggregates;
 use self::aggregates::Question;
 pub use self::drawn::{Drawing, draw, drawing};
+use self::packed::{Pages, StoredColumn};
 use futures_util::future::LocalBoxFuture;
 use model::{Bytes, ColumnFacts, ColumnRole, Facts, Statistics, TableFacts};
 use rowgen::Kind;
@@ -157,6 +159,10 @@ async fn by_relation(
 
 /// The facts of a table, without dependence between its columns.
 fn table(row: &Row, info: &TableInfo, sizes: &BTreeMap<String, u64>, statistics: &[Row]) -> TableFacts {
+    let stored: Vec<StoredColumn> = statistics.iter().map(stored).collect();
+    let pages = Pages { size: unsigned(row, "block_size"), fillfactor: unsigned(row, "fillfactor") };
+    let rows = unsigned(row, "rows");
+    let is_whole = rows > 0 && stored.len() == info.columns.len();
     let mut statistics: BTreeMap<String, Statistics> =
         statistics.iter().map(|row| (row.get("name"), statistics_of(row))).collect();
     let columns = info.columns.iter().map(|column| {
@@ -177,10 +183,11 @@ fn table(row: &Row, info: &TableInfo, sizes: &BTreeMap<String, u64>, statistics:
     TableFacts {
         name: row.get("name"),
         sql_name: row.get("sql_name"),
-        rows: unsigned(row, "rows"),
+        rows,
         sampled: unsigned(row, "sampled"),
         bytes: Bytes {
             heap: unsigned(row, "heap"),
+            packed: is_whole.then(|| pages.heap(rows, &stored)),
             toast: unsigned(row, "toast"),
             indexes: unsigned(row, "indexes"),
         },
@@ -188,6 +195,21 @@ fn table(row: &Row, info: &TableInfo, sizes: &BTreeMap<String, u64>, statistics:
         changed: unsigned(row, "changed"),
         columns: columns.collect(),
         pairs: Vec::new(),
+    }
+}
+
+/// How a column with statistics is stored.
+fn stored(row: &Row) -> StoredColumn {
+    StoredColumn {
+        length: u16::try_from(row.get::<_, i16>("length")).ok(),
+        alignment: match row.get::<_, &str>("alignment") {
+            "d" => 8,
+            "i" => 4,
+            "s" => 2,
+            _ => 1,
+        },
+        width: f64::from(row.get::<_, i32>("avg_width")),
+        nulls: f64::from(row.get::<_, f32>("null_frac")),
     }
 }
 

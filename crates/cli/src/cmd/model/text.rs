@@ -186,10 +186,11 @@ pub(super) fn shown(model: &Model) -> String {
         };
         let _ = writeln!(
             text,
-            "\n{}: {}, {}; {analyzed}",
+            "\n{}: {}, {}{}; {analyzed}",
             table.name,
             counted(table.rows, "row"),
-            bytes(size(table))
+            bytes(size(table)),
+            bloat(table)
         );
         let mut columns = new_table(&["column", "type", "nulls", "distinct", "values"]);
         for column in &table.columns {
@@ -205,6 +206,13 @@ pub(super) fn shown(model: &Model) -> String {
         }
     }
     text.trim_end().to_owned()
+}
+
+/// The size of a heap with bloat, and its size without.
+fn bloat(table: &Table) -> String {
+    table.bytes.without_bloat().map_or_else(String::new, |packed| {
+        format!(" (heap: {}, without bloat about {})", bytes(table.bytes.heap), bytes(packed))
+    })
 }
 
 fn distinct(distinct: f64, of: &str) -> String {
