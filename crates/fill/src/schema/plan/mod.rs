@@ -9,10 +9,12 @@
 //!    the same values;
 //! 3. for a size, [`Sample`](crate::plan::Sample) loads some rows into temporary tables and measures the space that
 //!    they and their indexes take, and the rows are described again for the numbers that follow;
+//!    If the heaps of a model's original have [`bloat`] that is kept, such a sample also tells the fillfactor for it;
 //! 4. each table gets a [`Plan`] of its own, and keys and indexes that can be made after its rows are [`postponed`].
 //!    Then COPY may load tables [`whole`], side by side.
 
 mod amounts;
+mod bloat;
 mod copies;
 mod cycles;
 mod design;
@@ -286,6 +288,8 @@ impl<'a> Planner<'a> {
             (None, None) => return Err(FillError::NothingToFill),
         };
         let design = Design::new(self, &tables, &order, &wanted);
+        let sparse = self.keep_bloat(&design).await?;
+        create.extend(sparse.iter().flat_map(|table| table.sets.iter().cloned()));
         let designed = match self.request.amount {
             SchemaAmount::Size(size) => design.for_size(size).await,
             SchemaAmount::Rows(_) | SchemaAmount::Rules => {
@@ -310,6 +314,7 @@ impl<'a> Planner<'a> {
         self.load_whole(&tables, &mut planned, &drops).await?;
         create.extend(drops);
         cycles.plan(&mut planned);
+        bloat::announce(&mut planned, sparse, self.request);
         let size = match self.request.amount {
             SchemaAmount::Size(size) => Some(size),
             SchemaAmount::Rows(_) | SchemaAmount::Rules => None,
