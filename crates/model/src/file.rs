@@ -296,6 +296,21 @@ pub enum Values {
         /// Values of the other elements.
         others: Others,
     },
+    /// Ranges.
+    Ranges {
+        /// The type of their bounds, as SQL has it.
+        of: String,
+        /// Fraction of empty ranges.
+        #[serde(default, skip_serializing_if = "is_zero")]
+        empty: f64,
+        /// Fractions of the others without a lower bound, and without an upper one.
+        #[serde(default)]
+        unbounded: (f64, f64),
+        /// Quantiles of the lower bounds.
+        low: Vec<String>,
+        /// Quantiles of the lengths: days, microseconds, or the type's units (of numeric, millionths).
+        lengths: Vec<i64>,
+    },
     /// Random values of the type.
     Any {
         /// Number of different values.
@@ -434,6 +449,7 @@ impl Values {
             Self::Letters { .. } => "letters",
             Self::List { .. } => "list",
             Self::Elements { .. } => "elements",
+            Self::Ranges { .. } => "ranges",
             Self::Any { .. } => "any",
         }
     }
@@ -448,6 +464,7 @@ impl Values {
             | Self::Elements { distinct, .. }
             | Self::Any { distinct, .. } => Some(*distinct),
             Self::List { values, .. } => Some(values.len() as f64),
+            Self::Ranges { .. } => Some(-1.0),
         }
     }
 }

@@ -12,7 +12,7 @@ use self::aggregates::Question;
 pub use self::drawn::{Drawing, draw, drawing};
 use self::packed::{Pages, StoredColumn};
 use futures_util::future::LocalBoxFuture;
-use model::{Bytes, ColumnFacts, ColumnRole, Facts, Statistics, TableFacts};
+use model::{Bytes, ColumnFacts, ColumnRole, Facts, RangeStatistics, Statistics, TableFacts};
 use rowgen::Kind;
 use tokio_postgres::{Client, Row};
 
@@ -31,6 +31,14 @@ const BEGIN: &str = "BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY; SET LOCAL 
 
 /// Seconds that a statement may take, if nothing else is asked for.
 pub const TIMEOUT: u64 = 60;
+
+/// Columns of `pg_stats` on ranges, for `{ranges}` in the query; and the same before PostgreSQL 17, which lacks them.
+const RANGES: &str = "s.range_empty_frac AS range_empty, s.range_bounds_histogram::text::text[] AS range_bounds, \
+                      s.range_length_histogram::text::float8[] AS range_lengths";
+const NO_RANGES: &str =
+    "NULL::float4 AS range_empty, NULL::text[] AS range_bounds, NULL::float8[] AS range_lengths";
+/// The first version that has them.
+const WITH_RANGES: i32 = 170_000;
 
 /// Different values that a column with few values has at most.
 const FEW: f64 = 50.0;
@@ -109,7 +117,8 @@ async fn read_all(client: &Client, schema: Option<&str>) -> Result<(Facts, Vec<T
         return Err(CatalogError::NothingToModel { schema: schema.map(str::to_owned) });
     }
     let head = "SELECT 'PostgreSQL ' || current_setting('server_version') AS server, \
-                to_char(now(), 'YYYY-MM-DD HH24:MI:SS\"Z\"') AS captured";
+                to_char(now(), 'YYYY-MM-DD HH24:MI:SS\"Z\"') AS captured, \
+                current_setting('server_version_num')::int AS version";
     let head = client.query_one(head, &[]).await?;
     let ddl = client.query(include_str!("ddl.sql"), &[&schema]).await?;
     let ddl: Vec<String> = ddl.iter().map(|row| row.get::<_, String>("sql") + ";\n").collect();
@@ -118,7 +127,9 @@ async fn read_all(client: &Client, schema: Option<&str>) -> Result<(Facts, Vec<T
     let names: Vec<String> = rows.iter().map(|row| row.get("sql_name")).collect();
     let infos = read::looked_at(client, &names).await?;
     let oids: Vec<u32> = rows.iter().map(|row| row.get("oid")).collect();
-    let mut statistics = by_relation(client, include_str!("statistics.sql"), &oids).await?;
+    let ranges = if head.get::<_, i32>("version") < WITH_RANGES { NO_RANGES } else { RANGES };
+    let query = include_str!("statistics.sql").replace("{ranges}", ranges);
+    let mut statistics = by_relation(client, &query, &oids).await?;
     let mut objects_of = by_relation(client, include_str!("extended.sql"), &oids).await?;
     let mut unseen = Vec::new();
     let mut tables = Vec::with_capacity(rows.len());
@@ -242,6 +253,16 @@ fn statistics_of(row: &Row) -> Statistics {
             .filter_map(|(element, share)| Some((element?, f64::from(share))))
             .collect(),
         element_counts: element_counts.into_iter().map(f64::from).collect(),
+        ranges: row.get::<_, Option<f32>>("range_empty").map(|empty| ranges_of(row, empty)),
+    }
+}
+
+fn ranges_of(row: &Row, empty: f32) -> RangeStatistics {
+    let bounds: Vec<Option<String>> = row.get::<_, Option<_>>("range_bounds").unwrap_or_default();
+    RangeStatistics {
+        empty: f64::from(empty),
+        bounds: bounds.into_iter().flatten().collect(),
+        lengths: row.get::<_, Option<_>>("range_lengths").unwrap_or_default(),
     }
 }
 

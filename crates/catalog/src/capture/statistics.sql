@@ -5,6 +5,7 @@ SELECT c.oid AS relation, s.attname::text AS name, s.null_frac, s.n_distinct, s.
        -- Of arrays; of tsvector they are no values of the column's type.
        s.most_common_elems::text::text[] AS elements, s.most_common_elem_freqs AS element_shares,
        s.elem_count_histogram AS element_counts,
+       {ranges},
        a.attlen AS length, a.attalign::text AS alignment
   FROM pg_stats s JOIN pg_class c ON c.relname = s.tablename
   JOIN pg_namespace n ON n.oid = c.relnamespace AND n.nspname = s.schemaname

@@ -4,6 +4,7 @@ mod codes;
 mod keys;
 mod numbers;
 mod places;
+mod ranges;
 mod text;
 
 use fastrand::Rng;
@@ -205,6 +206,11 @@ impl Maker<'_> {
             if let Some(values) = elements::of(element, statistics, least, round, self.rng) {
                 return values;
             }
+        }
+        if let Kind::Range { name, element, .. } = kind
+            && let Some(ranges) = self.ranges(name, element, statistics)
+        {
+            return ranges;
         }
         let distinct = if distinct == 0.0 { -1.0 } else { distinct };
         let count = statistics.common.len().max(1) as f64;

@@ -102,6 +102,21 @@ pub(super) fn warnings(model: &Model) -> Vec<String> {
                 arrays.join(", ")
             ));
         }
+        let is_range = |column: &&Column| {
+            matches!(column.values, Values::Any { .. })
+                && column.data_type.ends_with("range")
+                && column.nulls < 1.0
+        };
+        let ranges: Vec<&str> =
+            table.columns.iter().filter(is_range).map(|column| column.name.as_str()).collect();
+        if !ranges.is_empty() {
+            warnings.push(format!(
+                "{}: these columns get random ranges in the copy, none of them empty, because pg_stats has statistics of ranges only \
+                 on PostgreSQL 17 and later, and pgrig uses those of PostgreSQL's own range types only: {}",
+                table.name,
+                ranges.join(", ")
+            ));
+        }
         let narrow: Vec<String> = table
             .columns
             .iter()
@@ -268,6 +283,9 @@ fn values_phrase(values: &Values) -> String {
         Values::Elements { elements, counts, .. } => {
             let (least, most) = (counts.first().unwrap_or(&0), counts.last().unwrap_or(&0));
             format!("arrays of {least} to {most} elements; {} frequent", elements.len())
+        }
+        Values::Ranges { empty, low, .. } => {
+            format!("ranges; {:.1} % empty, {} buckets", empty * 100.0, low.len().saturating_sub(1))
         }
         Values::Any { .. } => "random values of the type".to_owned(),
     }
