@@ -302,7 +302,8 @@ pub(super) fn values(model: &Model) -> String {
             }
         }
     }
-    let note = "pgrig shifts the bounds of histograms at random; this list does not include them.";
+    let note = "This list does not include bounds of histograms. pgrig moves them at random, but not the bounds of a column in which --k rows have \
+                each value on average, and not where there is no other value nearby.";
     if text.is_empty() { "no value of the original".to_owned() } else { format!("{text}\n{note}") }
 }
 
