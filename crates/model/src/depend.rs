@@ -97,7 +97,11 @@ fn information(correlation: f64) -> f64 {
 /// contribute.
 pub(crate) fn untied(column: &Column, rows: u64) -> f64 {
     let (correlation, shares): (f64, Vec<f64>) = match &column.values {
-        Values::Fill { .. } | Values::Serial { .. } | Values::Any { .. } | Values::Elements { .. } => {
+        Values::Fill { .. }
+        | Values::Serial { .. }
+        | Values::Any { .. }
+        | Values::Elements { .. }
+        | Values::Ranges { .. } => {
             return 0.0;
         }
         Values::Keys { correlation, common, .. } | Values::Letters { correlation, common, .. } => {
@@ -212,7 +216,9 @@ fn shares(column: &Column, rows: u64) -> (Vec<f64>, f64, f64) {
 /// Shares of the frequent values in their order, relative to the rows that are not NULL.
 pub(crate) fn common(column: &Column) -> Vec<f64> {
     match &column.values {
-        Values::Fill { .. } | Values::Serial { .. } | Values::Elements { .. } => Vec::new(),
+        Values::Fill { .. } | Values::Serial { .. } | Values::Elements { .. } | Values::Ranges { .. } => {
+            Vec::new()
+        }
         Values::Keys { common, .. } | Values::Letters { common, .. } | Values::Any { common, .. } => {
             common.iter().map(|(_, share)| *share).collect()
         }

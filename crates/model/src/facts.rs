@@ -161,4 +161,17 @@ pub struct Statistics {
     pub elements: Vec<(String, f64)>,
     /// Histogram bounds of the number of different elements.
     pub element_counts: Vec<f64>,
+    /// Those of a column of ranges.
+    pub ranges: Option<RangeStatistics>,
+}
+
+/// Statistics of a column of ranges; `pg_stats` has them from PostgreSQL 17 on.
+#[derive(Clone, Debug, Default)]
+pub struct RangeStatistics {
+    /// Fraction of empty ranges among those that are not NULL.
+    pub empty: f64,
+    /// Quantiles of the lower and of the upper bounds, as ranges.
+    pub bounds: Vec<String>,
+    /// Quantiles of the lengths, as the type's `subtype_diff` gives them; infinite where a bound is left out.
+    pub lengths: Vec<f64>,
 }

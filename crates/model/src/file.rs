@@ -64,10 +64,28 @@ pub struct Table {
 pub struct Bytes {
     /// The heap's main fork.
     pub heap: u64,
+    /// The same without free space between the rows, as their statistics tell; none if a column has none.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub packed: Option<u64>,
     /// The TOAST table with its index.
     pub toast: u64,
     /// Bytes of all indexes.
     pub indexes: u64,
+}
+
+/// Share of the packed heap by which an original's is larger before the difference counts as bloat.
+const BLOAT: f64 = 0.1;
+/// Bytes by which it is larger at least.
+const PAGES: u64 = 3 * 8192;
+
+impl Bytes {
+    /// The heap's bytes without bloat, about; none if it has none, or if that is not known.
+    pub fn without_bloat(&self) -> Option<u64> {
+        let is_bloated = |packed: &u64| {
+            self.heap.saturating_sub(*packed) > PAGES && self.heap as f64 > *packed as f64 * (1.0 + BLOAT)
+        };
+        self.packed.filter(is_bloated)
+    }
 }
 
 /// A column of a table.
@@ -278,6 +296,21 @@ pub enum Values {
         /// Values of the other elements.
         others: Others,
     },
+    /// Ranges.
+    Ranges {
+        /// The type of their bounds, as SQL has it.
+        of: String,
+        /// Fraction of empty ranges.
+        #[serde(default, skip_serializing_if = "is_zero")]
+        empty: f64,
+        /// Fractions of the others without a lower bound, and without an upper one.
+        #[serde(default)]
+        unbounded: (f64, f64),
+        /// Quantiles of the lower bounds.
+        low: Vec<String>,
+        /// Quantiles of the lengths: days, microseconds, or the type's units (of numeric, millionths).
+        lengths: Vec<i64>,
+    },
     /// Random values of the type.
     Any {
         /// Number of different values.
@@ -416,6 +449,7 @@ impl Values {
             Self::Letters { .. } => "letters",
             Self::List { .. } => "list",
             Self::Elements { .. } => "elements",
+            Self::Ranges { .. } => "ranges",
             Self::Any { .. } => "any",
         }
     }
@@ -430,6 +464,7 @@ impl Values {
             | Self::Elements { distinct, .. }
             | Self::Any { distinct, .. } => Some(*distinct),
             Self::List { values, .. } => Some(values.len() as f64),
+            Self::Ranges { .. } => Some(-1.0),
         }
     }
 }

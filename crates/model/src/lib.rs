@@ -18,6 +18,7 @@ mod make;
 mod nulls;
 mod numbers;
 mod plans;
+mod ranges;
 mod replace;
 mod shapes;
 mod sound;
@@ -25,7 +26,7 @@ mod sound;
 mod testing;
 mod unread;
 
-pub use facts::{ColumnFacts, ColumnRole, Facts, Joint, Pair, Statistics, TableFacts};
+pub use facts::{ColumnFacts, ColumnRole, Facts, Joint, Pair, RangeStatistics, Statistics, TableFacts};
 pub use fidelity::{Fidelity, Field, Sizes};
 pub use file::{Bytes, Column, Follows, How, Model, ModelError, Others, Table, Values};
 pub use make::{Privacy, is_code};

@@ -6,6 +6,7 @@ use crate::depend::{common, untied};
 use crate::estimate::{RowCounts, different, hidden};
 use crate::facts::{ColumnFacts, ColumnRole, Facts, Statistics, TableFacts};
 use crate::file::{Column, Follows, How, Model, Others, Table, Values};
+use crate::ranges::Ranges;
 
 /// Rows that ANALYZE samples for each unit of the statistics target, which is also the greatest number of frequent values.
 const SAMPLED_PER_TARGET: u64 = 300;
@@ -60,7 +61,7 @@ impl Column {
             }
             Values::List { correlation, values, .. } => (Some(*correlation), values.clone(), Vec::new()),
             Values::Any { common, .. } => (None, places_as_values(common), Vec::new()),
-            Values::Elements { .. } => (None, Vec::new(), Vec::new()),
+            Values::Elements { .. } | Values::Ranges { .. } => (None, Vec::new(), Vec::new()),
         };
         let mut common: Vec<(String, f64)> =
             common.into_iter().map(|(value, share)| (value, share * there)).collect();
@@ -374,6 +375,10 @@ impl Values {
                     "repeated(-1,{correlation},common(),elements(counts({counts}),listed({listed}),{others}))"
                 )
             }
+            Self::Ranges { of, empty, unbounded, low, lengths } => {
+                let ranges = Ranges { of, empty: *empty, unbounded: *unbounded, low, lengths };
+                ranges.spec(ranked.unwrap_or(0.0))?
+            }
             Self::Any { distinct, common, lengths } => {
                 let correlation = ranked.unwrap_or(0.0);
                 let distinct = different(*distinct);
@@ -393,7 +398,7 @@ fn places(common: &[(f64, f64)]) -> String {
 }
 
 /// The value in single quotes, so that commas, parentheses and stars belong to it.
-fn quoted(value: &str) -> String {
+pub(crate) fn quoted(value: &str) -> String {
     format!("'{}'", value.replace('\'', "''"))
 }
 

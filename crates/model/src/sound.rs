@@ -3,6 +3,7 @@
 use rowgen::Alphabet;
 
 use crate::file::{Column, Follows, How, Model, ModelError, Others, Table, Values};
+use crate::ranges::Ranges;
 
 impl Model {
     /// # Errors
@@ -221,6 +222,9 @@ impl Values {
         if let Self::Elements { counts, elements, others, .. } = self {
             return check_elements(counts, elements, others);
         }
+        if let Self::Ranges { of, empty, unbounded, low, lengths } = self {
+            return Ranges { of, empty: *empty, unbounded: *unbounded, low, lengths }.check();
+        }
         if let Self::Any { lengths: Some((least, greatest)), .. } = self
             && !(1..=*greatest).contains(least)
         {
@@ -259,7 +263,11 @@ impl Values {
             | Self::Statistics { correlation, .. }
             | Self::Letters { correlation, .. }
             | Self::List { correlation, .. } => *correlation,
-            Self::Fill { .. } | Self::Serial { .. } | Self::Any { .. } | Self::Elements { .. } => 0.0,
+            Self::Fill { .. }
+            | Self::Serial { .. }
+            | Self::Any { .. }
+            | Self::Elements { .. }
+            | Self::Ranges { .. } => 0.0,
         };
         if !(-1.0..=1.0).contains(&correlation) {
             return Err("the correlation must be from -1 to 1".to_owned());
@@ -272,7 +280,7 @@ impl Values {
         }
         let shares: f64 = match self {
             Self::Serial { step: 0, .. } => return Err("the step must not be 0".to_owned()),
-            Self::Fill { .. } | Self::Serial { .. } | Self::Elements { .. } => 0.0,
+            Self::Fill { .. } | Self::Serial { .. } | Self::Elements { .. } | Self::Ranges { .. } => 0.0,
             Self::Keys { common, .. } | Self::Letters { common, .. } | Self::Any { common, .. } => {
                 common.iter().map(|(_, share)| share).sum()
             }

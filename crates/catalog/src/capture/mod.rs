@@ -3,14 +3,16 @@
 mod aggregates;
 mod drawn;
 mod extended;
+mod packed;
 
 use std::collections::BTreeMap;
 
 pub use self::aggregates::Aggregates;
 use self::aggregates::Question;
 pub use self::drawn::{Drawing, draw, drawing};
+use self::packed::{Pages, StoredColumn};
 use futures_util::future::LocalBoxFuture;
-use model::{Bytes, ColumnFacts, ColumnRole, Facts, Statistics, TableFacts};
+use model::{Bytes, ColumnFacts, ColumnRole, Facts, RangeStatistics, Statistics, TableFacts};
 use rowgen::Kind;
 use tokio_postgres::{Client, Row};
 
@@ -29,6 +31,14 @@ const BEGIN: &str = "BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY; SET LOCAL 
 
 /// Seconds that a statement may take, if nothing else is asked for.
 pub const TIMEOUT: u64 = 60;
+
+/// Columns of `pg_stats` on ranges, for `{ranges}` in the query; and the same before PostgreSQL 17, which lacks them.
+const RANGES: &str = "s.range_empty_frac AS range_empty, s.range_bounds_histogram::text::text[] AS range_bounds, \
+                      s.range_length_histogram::text::float8[] AS range_lengths";
+const NO_RANGES: &str =
+    "NULL::float4 AS range_empty, NULL::text[] AS range_bounds, NULL::float8[] AS range_lengths";
+/// The first version that has them.
+const WITH_RANGES: i32 = 170_000;
 
 /// Different values that a column with few values has at most.
 const FEW: f64 = 50.0;
@@ -107,7 +117,8 @@ async fn read_all(client: &Client, schema: Option<&str>) -> Result<(Facts, Vec<T
         return Err(CatalogError::NothingToModel { schema: schema.map(str::to_owned) });
     }
     let head = "SELECT 'PostgreSQL ' || current_setting('server_version') AS server, \
-                to_char(now(), 'YYYY-MM-DD HH24:MI:SS\"Z\"') AS captured";
+                to_char(now(), 'YYYY-MM-DD HH24:MI:SS\"Z\"') AS captured, \
+                current_setting('server_version_num')::int AS version";
     let head = client.query_one(head, &[]).await?;
     let ddl = client.query(include_str!("ddl.sql"), &[&schema]).await?;
     let ddl: Vec<String> = ddl.iter().map(|row| row.get::<_, String>("sql") + ";\n").collect();
@@ -116,7 +127,9 @@ async fn read_all(client: &Client, schema: Option<&str>) -> Result<(Facts, Vec<T
     let names: Vec<String> = rows.iter().map(|row| row.get("sql_name")).collect();
     let infos = read::looked_at(client, &names).await?;
     let oids: Vec<u32> = rows.iter().map(|row| row.get("oid")).collect();
-    let mut statistics = by_relation(client, include_str!("statistics.sql"), &oids).await?;
+    let ranges = if head.get::<_, i32>("version") < WITH_RANGES { NO_RANGES } else { RANGES };
+    let query = include_str!("statistics.sql").replace("{ranges}", ranges);
+    let mut statistics = by_relation(client, &query, &oids).await?;
     let mut objects_of = by_relation(client, include_str!("extended.sql"), &oids).await?;
     let mut unseen = Vec::new();
     let mut tables = Vec::with_capacity(rows.len());
@@ -157,6 +170,10 @@ async fn by_relation(
 
 /// The facts of a table, without dependence between its columns.
 fn table(row: &Row, info: &TableInfo, sizes: &BTreeMap<String, u64>, statistics: &[Row]) -> TableFacts {
+    let stored: Vec<StoredColumn> = statistics.iter().map(stored).collect();
+    let pages = Pages { size: unsigned(row, "block_size"), fillfactor: unsigned(row, "fillfactor") };
+    let rows = unsigned(row, "rows");
+    let is_whole = rows > 0 && stored.len() == info.columns.len();
     let mut statistics: BTreeMap<String, Statistics> =
         statistics.iter().map(|row| (row.get("name"), statistics_of(row))).collect();
     let columns = info.columns.iter().map(|column| {
@@ -177,10 +194,11 @@ fn table(row: &Row, info: &TableInfo, sizes: &BTreeMap<String, u64>, statistics:
     TableFacts {
         name: row.get("name"),
         sql_name: row.get("sql_name"),
-        rows: unsigned(row, "rows"),
+        rows,
         sampled: unsigned(row, "sampled"),
         bytes: Bytes {
             heap: unsigned(row, "heap"),
+            packed: is_whole.then(|| pages.heap(rows, &stored)),
             toast: unsigned(row, "toast"),
             indexes: unsigned(row, "indexes"),
         },
@@ -188,6 +206,21 @@ fn table(row: &Row, info: &TableInfo, sizes: &BTreeMap<String, u64>, statistics:
         changed: unsigned(row, "changed"),
         columns: columns.collect(),
         pairs: Vec::new(),
+    }
+}
+
+/// How a column with statistics is stored.
+fn stored(row: &Row) -> StoredColumn {
+    StoredColumn {
+        length: u16::try_from(row.get::<_, i16>("length")).ok(),
+        alignment: match row.get::<_, &str>("alignment") {
+            "d" => 8,
+            "i" => 4,
+            "s" => 2,
+            _ => 1,
+        },
+        width: f64::from(row.get::<_, i32>("avg_width")),
+        nulls: f64::from(row.get::<_, f32>("null_frac")),
     }
 }
 
@@ -220,6 +253,16 @@ fn statistics_of(row: &Row) -> Statistics {
             .filter_map(|(element, share)| Some((element?, f64::from(share))))
             .collect(),
         element_counts: element_counts.into_iter().map(f64::from).collect(),
+        ranges: row.get::<_, Option<f32>>("range_empty").map(|empty| ranges_of(row, empty)),
+    }
+}
+
+fn ranges_of(row: &Row, empty: f32) -> RangeStatistics {
+    let bounds: Vec<Option<String>> = row.get::<_, Option<_>>("range_bounds").unwrap_or_default();
+    RangeStatistics {
+        empty: f64::from(empty),
+        bounds: bounds.into_iter().flatten().collect(),
+        lengths: row.get::<_, Option<_>>("range_lengths").unwrap_or_default(),
     }
 }
 

@@ -8,6 +8,11 @@ SELECT c.oid, format('%I.%I', n.nspname, c.relname) AS sql_name, n.nspname || '.
        (SELECT coalesce(sum(pg_total_relation_size(r.reltoastrelid)), 0)::int8
           FROM unnest(leaves.oids) t JOIN pg_class r ON r.oid = t AND r.reltoastrelid <> 0) AS toast,
        (SELECT coalesce(sum(pg_indexes_size(t)), 0)::int8 FROM unnest(leaves.oids) t) AS indexes,
+       -- Of leaves with different fillfactors, their mean.
+       (SELECT avg(coalesce((SELECT option_value::int FROM pg_options_to_table(r.reloptions)
+                              WHERE option_name = 'fillfactor'), 100))::int8
+          FROM unnest(leaves.oids) t JOIN pg_class r ON r.oid = t) AS fillfactor,
+       current_setting('block_size')::int8 AS block_size,
        to_char(greatest(s.last_analyze, s.last_autoanalyze), 'YYYY-MM-DD HH24:MI:SS"Z"') AS analyzed,
        coalesce(s.n_mod_since_analyze, 0)::int8 AS changed,
        -- As ANALYZE does with the setting of this session. Before PostgreSQL 17, -1 means the setting.

@@ -40,7 +40,25 @@ impl Sample<'_> {
         Ok(sizes)
     }
 
-    /// The same of rows that come to others, and how each index grows by them: those that are there keep their place.
+    /// Rows in each page of the heap that is full; none if the rows do not fill a page. Needs a transaction; leaves nothing
+    /// in it.
+    ///
+    /// # Errors
+    /// If the server refuses.
+    pub(crate) async fn rows_per_page(&self, connection: &Connection) -> Result<Option<f64>, FillError> {
+        self.create(connection).await?;
+        self.copy(connection).await?;
+        // The last page is not full.
+        let query = format!(
+            "SELECT (SELECT count(*) FROM pg_temp.{SAMPLE} WHERE (ctid::text::point)[0] < last)::float8 / nullif(last, 0) \
+               FROM (SELECT max((ctid::text::point)[0]) AS last FROM pg_temp.{SAMPLE}) AS pages"
+        );
+        let rows = ask(connection, &query, &[]).await?.get(0);
+        run_sql(connection, "ROLLBACK TO SAVEPOINT pgrig_sizes; RELEASE SAVEPOINT pgrig_sizes").await?;
+        Ok(rows)
+    }
+
+    /// Sizes of rows that come to others, and how each index grows by them: those that are there keep their place.
     ///
     /// # Errors
     /// If the server refuses.
@@ -106,10 +124,8 @@ impl Sample<'_> {
 
     /// Loads the rows into the temporary table, in a savepoint, with its indexes.
     async fn load(&self, connection: &Connection) -> Result<Vec<Index>, FillError> {
+        self.create(connection).await?;
         let table = qualified(&self.info.schema, &self.info.name);
-        let create = temporary::create(self.info, SAMPLE, &[]);
-        let set = format!("ALTER TABLE pg_temp.{SAMPLE} SET (fillfactor = {})", self.fillfactor);
-        run_sql(connection, &format!("SAVEPOINT pgrig_sizes; {create}; {set}")).await?;
         let indexes = indexes(connection, &table).await?;
         let build = indexes.iter().map(|index| index.create.as_str()).collect::<Vec<_>>().join("; ");
         if !self.builds_indexes {
@@ -120,6 +136,13 @@ impl Sample<'_> {
             run_sql(connection, &build).await?;
         }
         Ok(indexes)
+    }
+
+    /// Creates the temporary table, in a savepoint.
+    async fn create(&self, connection: &Connection) -> Result<(), FillError> {
+        let create = temporary::create(self.info, SAMPLE, &[]);
+        let set = format!("ALTER TABLE pg_temp.{SAMPLE} SET (fillfactor = {})", self.fillfactor);
+        Ok(run_sql(connection, &format!("SAVEPOINT pgrig_sizes; {create}; {set}")).await?)
     }
 
     async fn copy(&self, connection: &Connection) -> Result<(), FillError> {

@@ -104,7 +104,7 @@ pub struct Conduct {
     pub is_unsampled: bool,
     /// Statements that make indexes and constraints after the rows, in the transaction that removes the fill's ledger.
     pub makes: Vec<String>,
-    /// A statement that records the end of the fill, in the transaction that removes its ledger.
+    /// Statements that record the end of the fill, in the transaction that removes its ledger.
     pub at_end: Option<String>,
     /// Whether a fill that ends for want of time counts as interrupted, so that the same request completes it.
     pub must_complete: bool,

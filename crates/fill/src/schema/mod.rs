@@ -27,7 +27,7 @@ pub use create::create_schema;
 pub use limits::SchemaLimits;
 pub use outcome::{FilledTable, SchemaOutcome};
 pub use plan::{PlannedTable, SchemaPlan, TableState, is_name_of, plan_schema, triggers_of_schema};
-pub use request::{Modelled, ModelledType, RowsRule, SchemaAmount, SchemaRequest, TableRows};
+pub use request::{Modelled, ModelledType, OriginalHeap, RowsRule, SchemaAmount, SchemaRequest, TableRows};
 pub use run::{SchemaObserver, run_schema};
 pub use steps::FillSteps;
 pub use triggers::SchemaTriggers;

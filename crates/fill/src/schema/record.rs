@@ -44,6 +44,9 @@ pub(super) struct RecordedTable {
     /// Objects that are made after the rows.
     #[serde(default)]
     pub(super) postponed: Postponed,
+    /// Statements that give the table its own fillfactor again, after the rows.
+    #[serde(default)]
+    pub(super) fillfactors: Vec<String>,
     /// Bytes of all tables, at which this one, the last, gets no more rows.
     #[serde(default)]
     pub(super) until: Option<u64>,

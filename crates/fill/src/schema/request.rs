@@ -40,6 +40,12 @@ pub struct SchemaRequest {
     /// All columns of the model with their types. `ddl` must make them so.
     #[serde(default)]
     pub modelled_types: Vec<ModelledType>,
+    /// Heaps of the model's tables.
+    #[serde(default)]
+    pub heaps: Vec<OriginalHeap>,
+    /// Whether pages get as many rows as those of these heaps. `ddl` must create the tables.
+    #[serde(default)]
+    pub keeps_bloat: bool,
     /// Whether rows are added to those that are there.
     pub append: bool,
     /// Whether the tables that `ddl` creates are made unlogged.
@@ -88,6 +94,8 @@ impl SchemaRequest {
             columns: Vec::new(),
             modelled: Vec::new(),
             modelled_types: Vec::new(),
+            heaps: Vec::new(),
+            keeps_bloat: false,
             append: false,
             persistence: Persistence::Logged,
             method: MethodChoice::Copy,
@@ -151,6 +159,19 @@ pub struct ModelledType {
     pub column: String,
     /// The type, as SQL has it.
     pub data_type: String,
+}
+
+/// The heap of a model's table, in the original.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct OriginalHeap {
+    /// `schema.name`.
+    pub table: String,
+    /// Number of its rows.
+    pub rows: u64,
+    /// Its bytes.
+    pub bytes: u64,
+    /// Its bytes without bloat, if it has bloat.
+    pub without_bloat: Option<u64>,
 }
 
 /// The amount of data.

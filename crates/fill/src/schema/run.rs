@@ -283,14 +283,17 @@ impl SchemaRun<'_> {
     pub(super) async fn conduct(&self, place: usize, plan: &Plan) -> Result<Conduct, FillError> {
         let session = self.sessions.open().await?;
         let (limits, volume_monitor) = self.clock.of_table(&session.connection, plan).await?;
+        let recorded = &self.plan.tables[place].recorded;
+        let mark = record::mark(&self.plan.record_schema, place);
+        let at_end: Vec<String> = recorded.fillfactors.iter().cloned().chain([mark]).collect();
         Ok(Conduct {
             limits,
             volume_monitor,
             must_complete: true,
             records: self.records.clone(),
             is_unsampled: true,
-            makes: self.plan.tables[place].recorded.postponed.makes.clone(),
-            at_end: Some(record::mark(&self.plan.record_schema, place)),
+            makes: recorded.postponed.makes.clone(),
+            at_end: Some(at_end.join(";\n")),
             ..Conduct::default()
         })
     }

@@ -4,6 +4,7 @@ mod codes;
 mod keys;
 mod numbers;
 mod places;
+mod ranges;
 mod text;
 
 use fastrand::Rng;
@@ -154,7 +155,6 @@ impl Maker<'_> {
     }
 
     fn values(&mut self, facts: &ColumnFacts, statistics: &Statistics) -> Values {
-        let distinct = statistics.n_distinct;
         match &facts.role {
             ColumnRole::Key => return fill("a key"),
             ColumnRole::Counted { by, .. } => {
@@ -206,12 +206,22 @@ impl Maker<'_> {
                 return values;
             }
         }
-        let distinct = if distinct == 0.0 { -1.0 } else { distinct };
-        let count = statistics.common.len().max(1) as f64;
-        let place = |(at, (_, share)): (usize, &(String, f64))| ((at as f64 + 0.5) / count, round(*share));
-        let lengths = matches!(kind, Kind::Bytea).then(|| bytes_of(statistics));
-        Values::Any { distinct, common: statistics.common.iter().enumerate().map(place).collect(), lengths }
+        if let Kind::Range { name, element, .. } = kind
+            && let Some(ranges) = self.ranges(name, element, statistics)
+        {
+            return ranges;
+        }
+        random(kind, statistics)
     }
+}
+
+/// Random values of the type, of which as many are different, and as frequent, as in the original.
+fn random(kind: &Kind, statistics: &Statistics) -> Values {
+    let distinct = if statistics.n_distinct == 0.0 { -1.0 } else { statistics.n_distinct };
+    let count = statistics.common.len().max(1) as f64;
+    let place = |(at, (_, share)): (usize, &(String, f64))| ((at as f64 + 0.5) / count, round(*share));
+    let lengths = matches!(kind, Kind::Bytea).then(|| bytes_of(statistics));
+    Values::Any { distinct, common: statistics.common.iter().enumerate().map(place).collect(), lengths }
 }
 
 impl Maker<'_> {

@@ -2,7 +2,7 @@
 
 use rowgen::Kind;
 
-use super::{Maker, correlation, round};
+use super::{Maker, correlation, random, round};
 use crate::estimate::{RowCounts, different};
 use crate::facts::{ColumnFacts, Statistics};
 use crate::file::Values;
@@ -19,7 +19,7 @@ impl Maker<'_> {
         let mut bounds: Vec<Number> = statistics.bounds.iter().filter_map(read).collect();
         bounds.sort_by(|one, other| one.at.total_cmp(&other.at));
         if common.is_empty() && bounds.len() < 2 {
-            return Values::Any { distinct: -1.0, common: Vec::new(), lengths: None };
+            return random(kind, statistics);
         }
         // They say nothing of a person, and take no part in the arithmetic.
         let (infinite, mut common): (Vec<_>, Vec<_>) =
@@ -184,6 +184,21 @@ mod tests {
         let Values::Statistics { common, .. } = column.values else { panic!() };
         let numbers: Vec<i64> = common.iter().map(|(number, _)| number.parse().unwrap()).collect();
         assert!(numbers.iter().all(|number| (10..=100).contains(number)), "{numbers:?}");
+    }
+
+    #[test]
+    fn numbers_that_are_too_long_are_random_and_as_frequent() {
+        let long = |digit: u32| format!("{digit}00000000000000000000000");
+        let statistics = Statistics {
+            n_distinct: 700.0,
+            common: vec![(long(7), 0.25)],
+            bounds: vec![long(1), long(2), long(3)],
+            ..Statistics::default()
+        };
+        let column = made(Kind::Numeric(None), ColumnRole::Free, statistics, &[]);
+        let Values::Any { distinct, common, .. } = column.values else { panic!("{column:?}") };
+        assert!((distinct - 700.0).abs() < 1e-9 && common.len() == 1, "{common:?}");
+        assert!((common[0].1 - 0.25).abs() < 1e-9, "{common:?}");
     }
 
     #[test]

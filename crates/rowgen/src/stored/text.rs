@@ -43,6 +43,7 @@ pub(super) fn length(kind: &Kind, text: &str) -> u32 {
             let parts = parts(text, b',');
             fields.iter().zip(&parts).fold(20, |offset, (field, part)| packed(offset, field, part))
         }
+        Kind::Range { .. } if text == "empty" => 4 + 1,
         // The type before, flags after.
         Kind::Range { element, .. } => 4 + bounds(element, text) + 1,
         // The type, number of ranges, where each but the first begins, each one's flags; all aligned

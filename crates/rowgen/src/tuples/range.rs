@@ -5,7 +5,8 @@ use super::attribute::{Layout, pad};
 use super::literal;
 use crate::Kind;
 
-/// `RANGE_LB_INC`, `RANGE_UB_INC`, `RANGE_LB_INF`, `RANGE_UB_INF`.
+/// `RANGE_EMPTY`, `RANGE_LB_INC`, `RANGE_UB_INC`, `RANGE_LB_INF`, `RANGE_UB_INF`.
+const EMPTY: u8 = 0x01;
 const LOW_INCLUDED: u8 = 0x02;
 const HIGH_INCLUDED: u8 = 0x04;
 const NO_LOW: u8 = 0x08;
@@ -40,6 +41,11 @@ pub(super) fn has_form(element: &Kind) -> bool {
 
 /// OID of the type, the bounds, flags (`range_serialize`).
 pub(super) fn payload(oid: u32, element: &Kind, text: &str, out: &mut Vec<u8>) -> Option<()> {
+    if text == "empty" {
+        out.extend(oid.to_le_bytes());
+        out.push(EMPTY);
+        return Some(());
+    }
     let (range, after) = Range::read(element, text)?;
     if !after.is_empty() {
         return None;

@@ -299,7 +299,7 @@ fn values_that_the_server_would_refuse_or_change_are_left_to_it() {
         (Kind::Array(Box::new(Kind::Int4)), "{1,NULL}"),
         (Kind::Array(Box::new(Kind::Int4)), "{{1},{2}}"),
         (Kind::Array(Box::new(Kind::Int4)), "{1,}"),
-        (range(Kind::Int4), "empty"),
+        (range(Kind::Int4), "Empty"),
         (range(Kind::Int4), "[1,1)"),
         (range(Kind::Int4), "[1,2]"),
         (range(Kind::Date), "(2024-01-01,2024-01-03)"),

@@ -221,7 +221,7 @@ async fn literals(server: &Server) {
     let name = "int4multirange".to_owned();
     let multirange = Kind::Multirange { name, oid: 4451, element: Box::new(Kind::Int4) };
     let ranges: &[(Kind, &[&str])] = &[
-        (range("int4range", 3904, Kind::Int4), &["[1,5)", "[,5)", "[-1,)", "(,)", "[\"1\",2)"]),
+        (range("int4range", 3904, Kind::Int4), &["[1,5)", "[,5)", "empty", "[-1,)", "(,)", "[\"1\",2)"]),
         (range("numrange", 3906, Kind::Numeric(None)), &["[1.5,2.50]", "(1,2)", "(,3]", "(-0.001,)"]),
         (range("daterange", 3912, Kind::Date), &["[2024-01-31,2024-02-29)", "[-infinity,infinity)"]),
         (multirange, &["{}", "{[1,2)}", "{[7,9),[1,3),[2,5)}", "{[1,2),[3,4),[5,6),[7,8),[9,10),[11,12)}"]),

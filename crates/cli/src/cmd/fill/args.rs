@@ -105,6 +105,11 @@ pub(crate) struct FillArgs {
     #[arg(long, value_name = "FILE", help_heading = "Your own tables", conflicts_with_all = ["series", "table", "ddl"])]
     pub(crate) model: Option<PathBuf>,
 
+    /// keep: with --model, each page gets as many rows as in the original, so that heaps have the size of the original's, with the
+    /// free space that updates and deletes left there. Without this option, pages are full
+    #[arg(long, value_enum, value_name = "BLOAT", requires = "model", help_heading = "Your own tables")]
+    pub(crate) bloat: Option<Bloat>,
+
     /// With --all-tables, --ddl or --model: do not fill this table; may be repeated
     #[arg(long, value_name = "TABLE", help_heading = "Your own tables", conflicts_with = "table")]
     pub(crate) exclude_table: Vec<String>,
@@ -437,6 +442,12 @@ impl From<Triggering> for Triggers {
             Triggering::Off => Self::Off,
         }
     }
+}
+
+/// Free space in the heaps of a model's tables.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(crate) enum Bloat {
+    Keep,
 }
 
 /// Content of a filler column.

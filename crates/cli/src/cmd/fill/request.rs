@@ -5,8 +5,8 @@ use std::path::PathBuf;
 
 use fill::limits::{Limits, SpaceLimit};
 use fill::{
-    Amount, CopyFormat, InitStep, InitSteps, MethodChoice, Modelled, ModelledType, OwnTable, Part,
-    PartitionMethod, Persistence, ProbeKind, Request, RowsRule, SchemaAmount, SchemaRequest, Subject,
+    Amount, CopyFormat, InitStep, InitSteps, MethodChoice, Modelled, ModelledType, OriginalHeap, OwnTable,
+    Part, PartitionMethod, Persistence, ProbeKind, Request, RowsRule, SchemaAmount, SchemaRequest, Subject,
     TableRows, sql_of_script,
 };
 use model::{Model, Table};
@@ -14,7 +14,9 @@ use rowgen::Payload;
 
 use crate::app::failure::Usage;
 use crate::app::input;
-use crate::cmd::fill::args::{FillArgs, Filler, Format, Index, Method, RowsArg, Triggering, partitions};
+use crate::cmd::fill::args::{
+    Bloat, FillArgs, Filler, Format, Index, Method, RowsArg, Triggering, partitions,
+};
 
 impl FillArgs {
     /// The request, after a check for errors that only the command line can contain.
@@ -245,6 +247,8 @@ impl FillArgs {
             ddl,
             modelled: tables.iter().flat_map(modelled).collect(),
             modelled_types: tables.iter().flat_map(types_of).collect(),
+            heaps: tables.iter().filter(|table| table.rows > 0).map(heap_of).collect(),
+            keeps_bloat: self.bloat == Some(Bloat::Keep),
             create_roles: self.create_roles,
             schema: self.schema.clone(),
             exclude: self.exclude_table.clone(),
@@ -291,6 +295,9 @@ impl FillArgs {
         } else if self.unlogged && (self.ddl.is_none() && self.model.is_none() || self.all_tables) {
             "--unlogged is for tables that --ddl creates: leave it out, and make existing tables unlogged while they are empty \
              (ALTER TABLE orders SET UNLOGGED)"
+        } else if self.bloat.is_some() && self.all_tables {
+            "--bloat keep changes the fillfactor of tables during the fill, so it is for tables that --model creates: leave out \
+             --all-tables, or leave out --bloat"
         } else if self.append && (self.ddl.is_some() || self.model.is_some() && !self.all_tables) {
             "--append adds to existing tables, and --ddl creates tables: leave out --append, or leave out --ddl (to add rows \
              to all existing tables, give --all-tables --append)"
@@ -353,6 +360,15 @@ impl FillArgs {
 
 fn modelled(table: &Table) -> impl Iterator<Item = Modelled> {
     table.specs().into_iter().map(|spec| Modelled { table: table.name.clone(), spec })
+}
+
+fn heap_of(table: &Table) -> OriginalHeap {
+    OriginalHeap {
+        table: table.name.clone(),
+        rows: table.rows,
+        bytes: table.bytes.heap,
+        without_bloat: table.bytes.without_bloat(),
+    }
 }
 
 fn types_of(table: &Table) -> impl Iterator<Item = ModelledType> {

@@ -415,11 +415,15 @@ fn columns(fidelity: &Fidelity) -> Vec<Event> {
 /// The sizes of a table, of the original and of the copy.
 fn sizes(sizes: &Sizes) -> Event {
     let bytes = |of: &Bytes| of.heap + of.toast + of.indexes;
+    let part = |of: fn(&Bytes) -> u64| json!({ "original": of(&sizes.bytes.0), "copy": of(&sizes.bytes.1) });
     let what = json!({
         "event": "table",
         "table": sizes.table,
         "rows": { "original": sizes.rows.0, "copy": sizes.rows.1 },
         "bytes": { "original": bytes(&sizes.bytes.0), "copy": bytes(&sizes.bytes.1) },
+        "heap": part(|of| of.heap),
+        "toast": part(|of| of.toast),
+        "indexes": part(|of| of.indexes),
     });
     Event { at: 0.0, text: format!("{}: {} in the copy", sizes.table, counted(sizes.rows.1, "row")), what }
 }

@@ -131,7 +131,8 @@ pub(super) fn smaller(sizes: &[Sizes]) -> Vec<String> {
         "heaps",
         "Updated tables have free space of old row versions",
         "VACUUM FULL",
-    );
+    )
+    .map(|note| format!("{note}. Or fill the copy with --bloat keep"));
     indexes.into_iter().chain(heaps).collect()
 }
 

@@ -102,6 +102,21 @@ pub(super) fn warnings(model: &Model) -> Vec<String> {
                 arrays.join(", ")
             ));
         }
+        let is_range = |column: &&Column| {
+            matches!(column.values, Values::Any { .. })
+                && column.data_type.ends_with("range")
+                && column.nulls < 1.0
+        };
+        let ranges: Vec<&str> =
+            table.columns.iter().filter(is_range).map(|column| column.name.as_str()).collect();
+        if !ranges.is_empty() {
+            warnings.push(format!(
+                "{}: these columns get random ranges in the copy, none of them empty, because pg_stats has statistics of ranges only \
+                 on PostgreSQL 17 and later, and pgrig uses those of PostgreSQL's own range types only: {}",
+                table.name,
+                ranges.join(", ")
+            ));
+        }
         let narrow: Vec<String> = table
             .columns
             .iter()
@@ -186,10 +201,11 @@ pub(super) fn shown(model: &Model) -> String {
         };
         let _ = writeln!(
             text,
-            "\n{}: {}, {}; {analyzed}",
+            "\n{}: {}, {}{}; {analyzed}",
             table.name,
             counted(table.rows, "row"),
-            bytes(size(table))
+            bytes(size(table)),
+            bloat(table)
         );
         let mut columns = new_table(&["column", "type", "nulls", "distinct", "values"]);
         for column in &table.columns {
@@ -205,6 +221,13 @@ pub(super) fn shown(model: &Model) -> String {
         }
     }
     text.trim_end().to_owned()
+}
+
+/// The size of a heap with bloat, and its size without.
+fn bloat(table: &Table) -> String {
+    table.bytes.without_bloat().map_or_else(String::new, |packed| {
+        format!(" (heap: {}, without bloat about {})", bytes(table.bytes.heap), bytes(packed))
+    })
 }
 
 fn distinct(distinct: f64, of: &str) -> String {
@@ -261,6 +284,9 @@ fn values_phrase(values: &Values) -> String {
             let (least, most) = (counts.first().unwrap_or(&0), counts.last().unwrap_or(&0));
             format!("arrays of {least} to {most} elements; {} frequent", elements.len())
         }
+        Values::Ranges { empty, low, .. } => {
+            format!("ranges; {:.1} % empty, {} buckets", empty * 100.0, low.len().saturating_sub(1))
+        }
         Values::Any { .. } => "random values of the type".to_owned(),
     }
 }
@@ -276,7 +302,8 @@ pub(super) fn values(model: &Model) -> String {
             }
         }
     }
-    let note = "pgrig shifts the bounds of histograms at random; this list does not include them.";
+    let note = "This list does not include bounds of histograms. pgrig moves them at random, but not the bounds of a column in which --k rows have \
+                each value on average, and not where there is no other value nearby.";
     if text.is_empty() { "no value of the original".to_owned() } else { format!("{text}\n{note}") }
 }
 

@@ -1,6 +1,8 @@
 //! `pgrig model`: a copy made from statistics alone, beside its original.
 
 mod aggregates;
+mod bloat;
+mod ranges;
 mod refused;
 mod types;
 
@@ -127,6 +129,9 @@ fn is_faithful(version: &str) {
     assert_eq!(counted.map(|count| count.to_string()), observed.map(|number| number.to_string()));
     let orders = events.iter().find(|event| event["what"]["table"] == "app.orders").unwrap();
     assert_eq!(orders["what"]["rows"]["copy"], 60_000, "{orders}");
+    let heap = "SELECT pg_relation_size('app.orders')";
+    assert_eq!(orders["what"]["heap"]["copy"], copy.number(heap), "{orders}");
+    assert_eq!(orders["what"]["heap"]["original"], original.number(heap), "{orders}");
 
     let before = texts(&original);
     let after = texts(&copy);

@@ -92,7 +92,7 @@ impl Designed<'_> {
     }
 
     /// The rows to measure, and their description: some rows from all over the table if all are too long.
-    fn sampled(&self) -> (Vec<Range<u64>>, Cow<'_, Table>) {
+    pub(super) fn sampled(&self) -> (Vec<Range<u64>>, Cow<'_, Table>) {
         let Described { table, first_row, .. } = &self.described;
         let most = if self.rows > own_table::STRETCHES {
             own_table::rows_within(table, own_table::BYTES).max(own_table::STRETCHES)
@@ -124,6 +124,7 @@ impl Designed<'_> {
             predicted: 0,
             why,
             postponed: Postponed::default(),
+            fillfactors: Vec::new(),
             until: self.until,
             whole: false,
             cycle,
@@ -157,12 +158,17 @@ impl<'a> Design<'a> {
         Ok(designed)
     }
 
-    /// Tables that together take so many bytes with their indexes.
-    pub(super) async fn for_size(&self, size: u64) -> Result<Vec<Designed<'a>>, FillError> {
+    /// Tables with few rows, for measurements.
+    pub(super) async fn small(&self) -> Result<Vec<Designed<'a>>, FillError> {
         let rows = amounts::rows(self.wanted, amounts::BASE, &vec![None; self.wanted.len()]);
         let (largest, all) = (rows.iter().max().copied().unwrap_or(1), rows.iter().sum::<u64>());
         let share = (SAMPLE as f64 / largest as f64).min(SAMPLES as f64 / all as f64);
-        let small = self.described(amounts::BASE * share, Some(SAMPLE), None).await?;
+        self.described(amounts::BASE * share, Some(SAMPLE), None).await
+    }
+
+    /// Tables that together take so many bytes with their indexes.
+    pub(super) async fn for_size(&self, size: u64) -> Result<Vec<Designed<'a>>, FillError> {
+        let small = self.small().await?;
         let mut per_table = Vec::with_capacity(small.len());
         for (at, designed) in small.iter().enumerate() {
             self.planner.step("measuring rows of", designed.info, (at, small.len()));

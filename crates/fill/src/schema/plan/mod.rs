@@ -8,11 +8,13 @@
 //! 2. [`design`] describes the rows of each, in that order, so that keys of tables before are known; [`copies`] gives paired rows
 //!    the same values;
 //! 3. for a size, [`Sample`](crate::plan::Sample) loads some rows into temporary tables and measures the space that
-//!    they and their indexes take, and the rows are described again for the numbers that follow;
+//!    they and their indexes take, and the rows are described again for the numbers that follow. Before that, if the
+//!    [`bloat`] of a model's original is kept, such samples tell the fillfactors for it;
 //! 4. each table gets a [`Plan`] of its own, and keys and indexes that can be made after its rows are [`postponed`].
 //!    Then COPY may load tables [`whole`], side by side.
 
 mod amounts;
+mod bloat;
 mod copies;
 mod cycles;
 mod design;
@@ -286,6 +288,11 @@ impl<'a> Planner<'a> {
             (None, None) => return Err(FillError::NothingToFill),
         };
         let design = Design::new(self, &tables, &order, &wanted);
+        let sparse = match self.keep_bloat(&design).await {
+            Ok(sparse) => sparse,
+            Err(error) => return Err(self.with_remedy(error).await),
+        };
+        create.extend(sparse.iter().flat_map(|table| table.sets.iter().cloned()));
         let designed = match self.request.amount {
             SchemaAmount::Size(size) => design.for_size(size).await,
             SchemaAmount::Rows(_) | SchemaAmount::Rules => {
@@ -310,6 +317,7 @@ impl<'a> Planner<'a> {
         self.load_whole(&tables, &mut planned, &drops).await?;
         create.extend(drops);
         cycles.plan(&mut planned);
+        bloat::announce(&mut planned, sparse, self.request);
         let size = match self.request.amount {
             SchemaAmount::Size(size) => Some(size),
             SchemaAmount::Rows(_) | SchemaAmount::Rules => None,
