@@ -6,6 +6,8 @@
 //! "Approximating discrete probability distributions with dependence trees", 1968). NULLs may have a tree of their own:
 //! [`crate::nulls`].
 
+use rowgen::Level;
+
 use crate::estimate::RowCounts;
 use crate::facts::{Joint, Pair, TableFacts};
 use crate::file::{Column, Follows, How, Values};
@@ -96,26 +98,64 @@ fn information(correlation: f64) -> f64 {
 /// The column's correlation with the physical order, without the part that rows with equal values
 /// contribute.
 pub(crate) fn untied(column: &Column, rows: u64) -> f64 {
-    let (correlation, shares): (f64, Vec<f64>) = match &column.values {
+    let correlation = match &column.values {
         Values::Fill { .. }
         | Values::Serial { .. }
         | Values::Any { .. }
         | Values::Elements { .. }
-        | Values::Ranges { .. } => {
-            return 0.0;
-        }
-        Values::Keys { correlation, common, .. } | Values::Letters { correlation, common, .. } => {
-            (*correlation, common.iter().map(|(_, share)| *share).collect())
-        }
-        Values::Statistics { correlation, common, .. } | Values::List { correlation, values: common, .. } => {
-            (*correlation, common.iter().map(|(_, share)| *share).collect())
-        }
+        | Values::Ranges { .. } => return 0.0,
+        Values::Keys { correlation, .. }
+        | Values::Letters { correlation, .. }
+        | Values::Statistics { correlation, .. }
+        | Values::List { correlation, .. } => *correlation,
     };
+    let cuts = cuts(column);
+    let rest = 1.0 - cuts.iter().map(|(begin, end)| end - begin).sum::<f64>();
+    let others = (different(column, rows) - cuts.len() as f64).max(1.0);
+    let between = |share: f64| Level { share, values: (others * share / rest).max(1.0) };
+    let mut levels = Vec::with_capacity(2 * cuts.len() + 1);
+    let mut before = 0.0;
+    for (begin, end) in cuts {
+        levels.extend([between(begin - before), Level { share: end - begin, values: 1.0 }]);
+        before = end;
+    }
+    levels.push(between(1.0 - before));
+    levels.retain(|level| level.share > 1e-9);
+    rowgen::untied(correlation, rows, &levels).clamp(-1.0, 1.0)
+}
+
+/// Where each frequent value begins and ends among the column's rows in the order of values, as shares of those that are not NULL.
+pub(crate) fn cuts(column: &Column) -> Vec<(f64, f64)> {
+    let shares = common(column);
+    let places: Vec<f64> = match &column.values {
+        Values::Keys { common, .. } | Values::Letters { common, .. } | Values::Any { common, .. } => {
+            common.iter().map(|(place, _)| *place).collect()
+        }
+        _ => column.gaps.clone(),
+    };
+    // Of numbers that no other column's values depend on, the places are not known.
+    let place = |at: usize| places.get(at).copied().unwrap_or((at as f64 + 0.5) / shares.len() as f64);
     let all: f64 = shares.iter().sum();
-    let others = (different(column, rows) - shares.len() as f64).max(1.0);
-    let rest = (1.0 - all).max(0.0);
-    let ties = shares.iter().map(|share| share * share).sum::<f64>() + rest * rest / others;
-    if ties < 1.0 { ((correlation - ties) / (1.0 - ties)).clamp(-1.0, 1.0) } else { 0.0 }
+    let has_others = match &column.values {
+        Values::Fill { .. }
+        | Values::Serial { .. }
+        | Values::List { .. }
+        | Values::Elements { .. }
+        | Values::Ranges { .. } => false,
+        Values::Statistics { bounds, .. } => bounds.len() > 1,
+        values => values.distinct().is_none_or(|distinct| distinct < 0.0 || distinct > shares.len() as f64),
+    };
+    let rest = if has_others { (1.0 - all).max(0.0) } else { 0.0 };
+    let total = (all + rest).max(f64::MIN_POSITIVE);
+    let (mut before, mut cut) = (0.0, 0.0);
+    let mut cuts = Vec::with_capacity(shares.len());
+    for (at, share) in shares.iter().enumerate() {
+        let begin = f64::max(cut, (before + rest * place(at)) / total).min(1.0);
+        before += share;
+        cut = if rest > 0.0 { begin + share / total } else { before / total }.min(1.0);
+        cuts.push((begin, cut));
+    }
+    cuts
 }
 
 /// The number of different values in so many rows.

@@ -1,8 +1,6 @@
 //! Converts a model to column specifications.
 
-use std::fmt::Write;
-
-use crate::depend::{common, untied};
+use crate::depend::{common, cuts, untied};
 use crate::estimate::{RowCounts, different, hidden};
 use crate::facts::{ColumnFacts, ColumnRole, Facts, Statistics, TableFacts};
 use crate::file::{Column, Follows, How, Model, Others, Table, Values};
@@ -255,30 +253,9 @@ fn link(other: &Column, column: &Column, how: &How) -> String {
 
 /// The column's rows in the order of values, cut before and after each frequent value.
 fn line(column: &Column) -> String {
-    let shares = common(column);
-    let places: Vec<f64> = match &column.values {
-        Values::Keys { common, .. } | Values::Letters { common, .. } | Values::Any { common, .. } => {
-            common.iter().map(|(place, _)| *place).collect()
-        }
-        _ => column.gaps.clone(),
-    };
-    let all: f64 = shares.iter().sum();
-    let has_others = match &column.values {
-        Values::Fill { .. } | Values::Serial { .. } | Values::List { .. } | Values::Elements { .. } => false,
-        Values::Statistics { bounds, .. } => bounds.len() > 1,
-        values => values.distinct().is_none_or(|distinct| distinct < 0.0 || distinct > shares.len() as f64),
-    };
-    let rest = if has_others { (1.0 - all).max(0.0) } else { 0.0 };
-    let total = (all + rest).max(f64::MIN_POSITIVE);
-    let (mut before, mut cut) = (0.0, 0.0);
-    let mut text = format!("line({}", column.ranked_nulls());
-    for (at, share) in shares.iter().enumerate() {
-        let begin = f64::max(cut, (before + rest * places.get(at).copied().unwrap_or(0.0)) / total);
-        before += share;
-        cut = if rest > 0.0 { begin + share / total } else { before / total }.min(1.0);
-        let _ = write!(text, ",{},{cut}", begin.min(1.0));
-    }
-    text + ")"
+    let cuts =
+        cuts(column).into_iter().fold(String::new(), |text, (begin, end)| text + &format!(",{begin},{end}"));
+    format!("line({}{cuts})", column.ranked_nulls())
 }
 
 impl Column {

@@ -1,6 +1,7 @@
 //! Rows in the order of their values: a permutation with a given correlation, without a table.
 
 use super::shuffle;
+use crate::levels::{self, Level};
 use crate::random::Stream;
 
 /// Number of ranks if the number of rows is not known.
@@ -25,19 +26,15 @@ pub(super) struct Order {
 }
 
 impl Order {
-    /// The order of so many rows, `u64::MAX` if their number is not known. `ties` is the sum of the
-    /// squared shares of all values: rows with the same value ascend, which adds to the
-    /// correlation.
-    pub(super) fn new(stream: Stream, rows: u64, correlation: f64, ties: f64) -> Self {
-        // Of the squares, a row's tie with itself is none: without others, ranks are all there is.
-        let itself = 1.0 / rows.max(2) as f64;
-        let ties = ((ties - itself) / (1.0 - itself)).max(0.0);
-        let untied = if ties < 1.0 { (correlation - ties) / (1.0 - ties) } else { 0.0 };
+    /// The order of so many rows, `u64::MAX` if their number is not known. Rows with the same value ascend, which adds to the
+    /// correlation; `levels` are the values in their order, none if each row has a value of its own.
+    pub(super) fn new(stream: Stream, rows: u64, correlation: f64, levels: &[Level]) -> Self {
+        let untied = levels::untied(correlation, rows, levels);
         let order = Self::windows(stream, rows, untied);
         if !(3..=READ_WHOLE).contains(&rows) || order.width <= 1 {
             return order;
         }
-        let off = |order: &Self| (order.correlation() - untied).abs();
+        let off = |order: &Self| (order.correlation(levels) - correlation).abs();
         let (mut best, mut best_off) = (order, off(&order));
         let mut other = stream;
         for _ in 1..TRIED * (1 + 1_000 / rows) {
@@ -56,19 +53,22 @@ impl Order {
 
     fn windows(stream: Stream, rows: u64, untied: f64) -> Self {
         let is_descending = untied < 0.0;
-        let share = width(untied.abs().min(1.0));
+        let share = levels::window(untied.abs().min(1.0));
         #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "a share of the rows")]
         let width = ((rows as f64 * share).round() as u64).clamp(1, rows.max(1));
         Self { stream, rows, width, is_descending }
     }
 
-    /// Correlation of row number and rank.
-    fn correlation(&self) -> f64 {
+    /// Correlation of row number and place in the order of the values, as ANALYZE computes it.
+    fn correlation(&self, levels: &[Level]) -> f64 {
         let n = self.rows as f64;
         let mean = (n - 1.0) / 2.0;
-        let together: f64 =
-            (0..self.rows).map(|row| (row as f64 - mean) * (self.rank(row) as f64 - mean)).sum();
-        together * 12.0 / (n * (n * n - 1.0))
+        let value = levels::values(levels, self.rows);
+        let mut places: Vec<(u64, u64)> = (0..self.rows).map(|row| (value(self.rank(row)), row)).collect();
+        places.sort_unstable();
+        let products =
+            places.iter().enumerate().map(|(at, (_, row))| (at as f64 - mean) * (*row as f64 - mean));
+        products.sum::<f64>() * 12.0 / (n * (n * n - 1.0))
     }
 
     /// Number of ranks.
@@ -90,24 +90,6 @@ impl Order {
     }
 }
 
-/// Share of the rows in a window, for a correlation from 0 to 1.
-fn width(correlation: f64) -> f64 {
-    if correlation >= 1.0 {
-        return 0.0;
-    }
-    let reached = |share: f64| {
-        let whole = (1.0 / share).floor();
-        1.0 - whole * share.powi(3) - (1.0 - whole * share).max(0.0).powi(3)
-    };
-    // The narrower, the more correlated.
-    let (mut low, mut high) = (0.0, 1.0);
-    for _ in 0..60 {
-        let middle = f64::midpoint(low, high);
-        if reached(middle) > correlation { low = middle } else { high = middle }
-    }
-    high
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -124,7 +106,7 @@ mod tests {
     #[test]
     fn ranks_are_a_permutation_with_the_correlation() {
         for wanted in [-1.0, -0.8, -0.3, 0.0, 0.1, 0.5, 0.75, 0.9, 0.99, 1.0] {
-            let order = Order::new(Stream::new(1, &["t", "c"]), 20_000, wanted, 0.0);
+            let order = Order::new(Stream::new(1, &["t", "c"]), 20_000, wanted, &[]);
             assert!((correlation(order) - wanted).abs() < 0.03, "{wanted}: {}", correlation(order));
             let mut ranks: Vec<u64> = (0..20_000).map(|row| order.rank(row)).collect();
             ranks.sort_unstable();
@@ -134,16 +116,30 @@ mod tests {
 
     #[test]
     fn few_rows_have_the_correlation_too() {
-        // Each row has a value of its own: the squares of their shares add up to 1/25.
         for wanted in [-0.3, 0.047, 0.35] {
-            let order = Order::new(Stream::new(7, &["t", "c"]), 25, wanted, 1.0 / 25.0);
+            let order = Order::new(Stream::new(7, &["t", "c"]), 25, wanted, &[]);
             assert!((correlation(order) - wanted).abs() < 0.01, "{wanted}: {}", correlation(order));
         }
     }
 
     #[test]
     fn open_ends_have_ranks_too() {
-        let order = Order::new(Stream::new(1, &["t", "c"]), u64::MAX, 0.5, 0.0);
+        let order = Order::new(Stream::new(1, &["t", "c"]), u64::MAX, 0.5, &[]);
         assert!((0..1_000).all(|row| order.rank(row) < order.count()));
+    }
+    #[test]
+    fn few_values_have_the_correlation_that_analyze_finds() {
+        let few = [0.479, 0.239, 0.282].map(|share| Level { share, values: 1.0 });
+        let mixed =
+            [(0.3, 200.0), (0.2, 1.0), (0.4, 3.0), (0.1, 1.0)].map(|(share, values)| Level { share, values });
+        for levels in [&few[..], &mixed] {
+            for (rows, near) in [(40_000, 0.01), (5_000, 0.01), (200, 0.03)] {
+                for wanted in [0.4, 0.6, 0.79, 0.9, 0.97, 1.0] {
+                    let order = Order::new(Stream::new(3, &["t", "c"]), rows, wanted, levels);
+                    let found = order.correlation(levels);
+                    assert!((found - wanted).abs() < near, "{rows}, {wanted}: {found}");
+                }
+            }
+        }
     }
 }

@@ -24,7 +24,7 @@ impl Ranked {
     /// The ranking of so many rows; `u64::MAX` if their number is not known.
     pub(super) fn new(ranking: &Ranking, seed: u64, table: &str, rows: u64) -> Self {
         let stream = |name: &str| Stream::new(seed, &[table, name]);
-        let order = Order::new(stream(&ranking.first), rows, ranking.correlation, 0.0);
+        let order = Order::new(stream(&ranking.first), rows, ranking.correlation, &[]);
         let count = order.count();
         let nulls = Spaced::new(stream(&ranking.first).further(), count, ranking.nulls);
         let links = ranking.links.iter().map(|link| Mapping::new(link, stream(&link.name), count));

@@ -4,6 +4,7 @@ use super::level::{Recipient, level};
 use super::order::Order;
 use super::weights::{Weights, weights};
 use crate::Spread;
+use crate::levels::Level;
 use crate::random::Stream;
 
 /// A [`Spread`] for a number of rows.
@@ -90,14 +91,15 @@ impl Spreading {
         let all = spread.common_share();
         let others = distinct.saturating_sub(common.len() as u64);
         let rest = if others == 0 { 0.0 } else { (1.0 - all).max(0.0) };
-        let squares: f64 = common.iter().map(|(_, share)| share * share).sum();
-        let ties = squares + rest * rest / others.max(1) as f64;
-        let order = Order::new(stream, rows, spread.correlation, ties);
+        let buckets = buckets(spread, count);
+        let stretches = stretches(&common, &buckets, others as f64, rest);
+        let level = |stretch: &Stretch| Level { share: stretch.share, values: stretch.numbers as f64 };
+        let levels: Vec<Level> = stretches.iter().map(level).collect();
+        let order = Order::new(stream, rows, spread.correlation, &levels);
         let total = (all + rest).max(f64::MIN_POSITIVE);
         let mut pieces = Pieces { ranks: order.count(), total, share: 0.0, all: Vec::new() };
-        let buckets = buckets(spread, count);
-        for stretch in stretches(&common, &buckets, others as f64, rest) {
-            pieces.push(&stretch);
+        for stretch in &stretches {
+            pieces.push(stretch);
         }
         let weights = weights(spread, &buckets, count, stream.further());
         Self { order, stream: stream.further(), pieces: pieces.all, weights }

@@ -5,6 +5,7 @@ use std::cmp::Ordering;
 use super::level::{Recipient, level};
 use super::order::Order;
 use super::spread::{DISTURBED, PARTS, count_of, disturbed, drawn};
+use crate::levels::Level;
 use crate::random::Stream;
 use crate::spread::{Buckets, Described};
 use crate::{Statistics, Units};
@@ -84,11 +85,9 @@ impl Describing {
     ) -> Self {
         let stretches = stretches(buckets, count, bounds);
         let total: f64 = stretches.iter().map(|stretch| stretch.share).sum();
-        let ties = stretches.iter().map(|stretch| {
-            let share = stretch.share / total;
-            share * share / stretch.values as f64
-        });
-        let order = Order::new(stream, rows, correlation, ties.sum());
+        let level = |stretch: &Stretch<T>| Level { share: stretch.share, values: stretch.values as f64 };
+        let levels: Vec<Level> = stretches.iter().map(level).collect();
+        let order = Order::new(stream, rows, correlation, &levels);
         let (mut share, mut begin) = (0.0, 0);
         let mut pieces = Vec::with_capacity(stretches.len());
         for stretch in stretches {
