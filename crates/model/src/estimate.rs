@@ -21,8 +21,9 @@ impl RowCounts {
 ///
 /// ANALYZE estimates `n d / (n - f + f n / N)` from n of N rows with d different values, of which f occur once (Haas and
 /// Stokes, IBM Research Report RJ 10025). Where values occur a few times each, it misses some of them. This finds the number of equally
-/// frequent values from which rows drawn by chance give this estimate.
-pub(crate) fn different(distinct: f64, rows: RowCounts, nulls: f64, common: &[f64]) -> f64 {
+/// frequent values from which rows drawn by chance give this estimate. The other rows lie in buckets of equal shares: `rooms` has
+/// the number of different values for which each bucket has room. Of no rooms there is no limit.
+pub(crate) fn different(distinct: f64, rows: RowCounts, nulls: f64, common: &[f64], rooms: &[f64]) -> f64 {
     let (all, drawn) = (rows.all as f64 * (1.0 - nulls), rows.sampled as f64 * (1.0 - nulls));
     let estimate = if distinct < 0.0 { -distinct * all } else { distinct };
     let frequent = common.len() as f64;
@@ -32,17 +33,23 @@ pub(crate) fn different(distinct: f64, rows: RowCounts, nulls: f64, common: &[f6
     if all <= drawn || distinct <= -0.999 || estimate - frequent < 1.0 || sampled < 1.0 {
         return distinct;
     }
+    let buckets = rooms.len().max(1) as f64;
+    // Of so many rows, for so many values in each bucket that has the room.
+    let sum = |most: f64, rows: f64, of: fn(f64, f64) -> f64| -> f64 {
+        let of_bucket = |room: &f64| of(room.clamp(1.0, most.max(1.0)), rows / buckets);
+        if rooms.is_empty() { of(most, rows) } else { rooms.iter().map(of_bucket).sum() }
+    };
     let seen = |values: f64, draws: f64| -values * (-draws / values).exp_m1();
-    let estimated = |values: f64| {
-        let once = sampled * (-sampled / values).exp();
-        drawn * (frequent + seen(values, sampled)) / (drawn - once + once * drawn / all)
+    let estimated = |most: f64| {
+        let once = sum(most, sampled, |values, draws| draws * (-draws / values).exp());
+        drawn * (frequent + sum(most, sampled, seen)) / (drawn - once + once * drawn / all)
     };
     let (mut low, mut high) = (1.0, 1e4 * all);
     for _ in 0..100 {
         let middle = f64::midpoint(low, high);
         if estimated(middle) < estimate { low = middle } else { high = middle }
     }
-    let count = (frequent + seen(high, others)).max(estimate).min(all);
+    let count = (frequent + sum(high, others, seen)).max(estimate).min(all);
     if distinct < 0.0 { -count / all } else { count }
 }
 
@@ -94,16 +101,44 @@ mod tests {
             all.sort_unstable();
             all.dedup();
             let rows = RowCounts { all: rows.into(), sampled: sampled.into() };
-            let found = different(estimate, rows, 0.0, &[]);
+            let found = different(estimate, rows, 0.0, &[], &[]);
             let off = found / all.len() as f64;
             assert!(
                 (0.98..1.02).contains(&off),
                 "{values} of {rows:?}: {estimate} to {found}, not {}",
                 all.len()
             );
-            let relative = different(-estimate / rows.all as f64, rows, 0.0, &[]);
+            let relative = different(-estimate / rows.all as f64, rows, 0.0, &[], &[]);
             assert!((relative * rows.all as f64 + found).abs() < 1.0);
         }
+    }
+
+    #[test]
+    fn buckets_with_little_room_have_fewer_values() {
+        // A quarter of the rows has 200 values, and each other quarter 40,000.
+        let (rooms, rows) = ([200.0, 40_000.0, 50_000.0, 60_000.0], 400_000_u32);
+        let mut rng = Rng::with_seed(3);
+        let table: Vec<u64> = (0..rows)
+            .map(|_| match rng.u64(0..4) {
+                0 => rng.u64(0..200),
+                bucket => bucket * 1_000_000 + rng.u64(0..40_000),
+            })
+            .collect();
+        let mut sample = table.clone();
+        rng.shuffle(&mut sample);
+        sample.truncate(30_000);
+        sample.sort_unstable();
+        let once = sample.chunk_by(|one, other| one == other).filter(|rows| rows.len() == 1).count() as f64;
+        sample.dedup();
+        let estimate = 30_000.0 * sample.len() as f64 / (30_000.0 - once + once * 30_000.0 / f64::from(rows));
+        let mut all = table;
+        all.sort_unstable();
+        all.dedup();
+        let counts = RowCounts { all: rows.into(), sampled: 30_000 };
+        let found = different(estimate, counts, 0.0, &[], &rooms) / all.len() as f64;
+        assert!((0.95..1.05).contains(&found), "{found} of {}, estimated {estimate}", all.len());
+        let without = different(estimate, counts, 0.0, &[], &[]) / all.len() as f64;
+        assert!(without < 0.9, "{without}");
     }
 
     #[test]
@@ -129,12 +164,12 @@ mod tests {
     fn small_tables_and_keys_stay() {
         for (distinct, rows) in [(-0.4, 30_000), (-1.0, 1_000_000), (7.0, 100)] {
             let rows = RowCounts { all: rows, sampled: 30_000 };
-            assert!((different(distinct, rows, 0.0, &[]) - distinct).abs() < 1e-12);
+            assert!((different(distinct, rows, 0.0, &[], &[]) - distinct).abs() < 1e-12);
         }
         let rows = RowCounts { all: 1_000_000, sampled: 30_000 };
-        assert!((different(3.0, rows, 0.1, &[0.5, 0.3, 0.2]) - 3.0).abs() < 1e-12);
+        assert!((different(3.0, rows, 0.1, &[0.5, 0.3, 0.2], &[]) - 3.0).abs() < 1e-12);
         // ANALYZE reads the table whole.
         let rows = RowCounts { all: 1_000_000, sampled: 3_000_000 };
-        assert!((different(500_000.0, rows, 0.0, &[]) - 500_000.0).abs() < 1e-12);
+        assert!((different(500_000.0, rows, 0.0, &[], &[]) - 500_000.0).abs() < 1e-12);
     }
 }

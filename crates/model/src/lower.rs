@@ -1,9 +1,12 @@
 //! Converts a model to column specifications.
 
+use rowgen::{Kind, Precision};
+
 use crate::depend::{common, cuts, untied};
 use crate::estimate::{RowCounts, different, hidden};
 use crate::facts::{ColumnFacts, ColumnRole, Facts, Statistics, TableFacts};
 use crate::file::{Column, Follows, How, Model, Others, Table, Values};
+use crate::make::rooms;
 use crate::ranges::Ranges;
 
 /// Rows that ANALYZE samples for each unit of the statistics target, which is also the greatest number of frequent values.
@@ -271,12 +274,34 @@ impl Column {
     /// Without its NULLs.
     pub(crate) fn values_spec(&self, correlation: Option<f64>, rows: RowCounts) -> Option<String> {
         let different = |distinct: f64| {
-            let distinct = different(distinct, rows, self.nulls, &common(self));
+            let distinct = different(distinct, rows, self.nulls, &common(self), &self.rooms());
             // Ranked values are made for the rows that are not NULL, unless NULLs have an order of their own; others for all rows.
             let is_hidden = correlation.is_none() || self.nulls_follow.is_some();
             if is_hidden { hidden(distinct, self.nulls) } else { distinct }
         };
         self.values.spec(correlation, different)
+    }
+
+    /// The number of different values for which each bucket of its histogram has room; none of types whose units are hardly a limit.
+    fn rooms(&self) -> Vec<f64> {
+        let Values::Statistics { common, bounds, .. } = &self.values else { return Vec::new() };
+        let kind = match self.data_type.split('(').next().unwrap_or_default().trim() {
+            "smallint" => Kind::Int2,
+            "integer" => Kind::Int4,
+            "bigint" => Kind::Int8,
+            "date" => Kind::Date,
+            "numeric" => {
+                let arguments = self.data_type.split(['(', ')']).nth(1).unwrap_or_default();
+                let mut numbers = arguments.split(',').map(str::trim);
+                let Some(precision) = numbers.next().and_then(|text| text.parse().ok()) else {
+                    return Vec::new();
+                };
+                let scale = numbers.next().and_then(|text| text.parse().ok()).unwrap_or_default();
+                Kind::Numeric(Some(Precision { precision, scale }))
+            }
+            _ => return Vec::new(),
+        };
+        rooms(&kind, bounds, common.iter().map(|(value, _)| value))
     }
 }
 

@@ -38,7 +38,7 @@ impl Number {
     }
 
     /// The value nearest to `to` that is a whole number of steps away from `from`.
-    fn near(kind: &Kind, from: f64, to: f64, step: f64) -> Option<Self> {
+    pub(crate) fn near(kind: &Kind, from: f64, to: f64, step: f64) -> Option<Self> {
         if is_real(kind) {
             return Self::read(kind, &format!("{to:?}"));
         }

@@ -2,6 +2,7 @@
 
 use super::places::{keys_in_order, place_of_key};
 use super::{Maker, correlation, round};
+use crate::estimate::different;
 use crate::facts::{ColumnFacts, Statistics, TableFacts};
 use crate::file::Values;
 use fastrand::Rng;
@@ -19,8 +20,14 @@ impl Maker<'_> {
         let parents = self.keys_of(table, column);
         let line = self.key_line(table, column);
         let rows = self.table.rows as f64;
-        let used =
-            if statistics.n_distinct < 0.0 { -statistics.n_distinct * rows } else { statistics.n_distinct };
+        // ANALYZE misses keys that its sample lacks. If rows are counted for each key, the count says how many are used.
+        let distinct = if facts.rows_per_key.is_empty() {
+            let shares: Vec<f64> = statistics.common.iter().map(|(_, share)| *share).collect();
+            different(statistics.n_distinct, self.table.counts(), statistics.null_frac, &shares, &[])
+        } else {
+            statistics.n_distinct
+        };
+        let used = if distinct < 0.0 { -distinct * rows } else { distinct };
         let fraction = if used > 0.0 { (used / parents.max(1.0)).min(1.0) } else { 1.0 };
         let mut common = keys_in_order(statistics, &line);
         // Where keys have no gaps, the place of a key tells the key.

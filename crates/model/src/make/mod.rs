@@ -1,5 +1,6 @@
 //! Makes a model from facts. All decisions about privacy are made here.
 
+mod chance;
 mod codes;
 mod keys;
 mod numbers;
@@ -10,8 +11,9 @@ mod text;
 use fastrand::Rng;
 use rowgen::{Kind, Spec};
 
+pub(crate) use self::chance::rooms;
+use self::chance::without_chance;
 pub use self::codes::is_code;
-use self::numbers::without_chance;
 use self::places::{keys_in_order, texts_in_order};
 pub(crate) use self::text::is_text;
 use self::text::{bytes_of, json};
@@ -183,7 +185,7 @@ impl Maker<'_> {
         }
         if kind.units().is_some() && (!statistics.common.is_empty() || statistics.bounds.len() > 1) {
             let nulls = facts.statistics.as_ref().map_or(0.0, |of| of.null_frac);
-            return self.numbers(kind, &without_chance(statistics, self.table.counts(), nulls));
+            return self.numbers(kind, &without_chance(kind, statistics, self.table.counts(), nulls));
         }
         if matches!(kind, Kind::Json | Kind::Jsonb) {
             return json(kind, statistics);

@@ -3,7 +3,6 @@
 use rowgen::Kind;
 
 use super::{Maker, correlation, random, round};
-use crate::estimate::{RowCounts, different};
 use crate::facts::{ColumnFacts, Statistics};
 use crate::file::Values;
 use crate::numbers::{Number, move_bounds, replace_rare, smooth, step};
@@ -82,35 +81,6 @@ impl Maker<'_> {
         // The least key is one row's.
         Some(Values::Serial { start: first + self.rng.i64(0..step), step })
     }
-}
-
-/// The statistics without frequent values that may be frequent in ANALYZE's sample only. Of equally
-/// frequent values a sample has some more often than others, and the list names these: in the copy
-/// they would be more frequent indeed, and more of them in its sample.
-pub(super) fn without_chance(statistics: &Statistics, rows: RowCounts, nulls: f64) -> Statistics {
-    let sampled = rows.sampled as f64 * (1.0 - nulls);
-    let shares: Vec<f64> = statistics.common.iter().map(|(_, share)| *share).collect();
-    let distinct = different(statistics.n_distinct, rows, nulls, &shares);
-    let values = if distinct < 0.0 { -distinct * rows.all as f64 * (1.0 - nulls) } else { distinct };
-    let others = values - shares.len() as f64;
-    if rows.all <= rows.sampled || others < shares.len() as f64 || statistics.bounds.len() < 2 {
-        return statistics.clone();
-    }
-    let mean = sampled * (1.0 - shares.iter().sum::<f64>()).max(0.0) / others;
-    let mut steady = statistics.clone();
-    steady.common.retain(|(_, share)| values * as_often(mean, (share * sampled).round()) < 0.5);
-    steady
-}
-
-/// The probability that a number with a Poisson distribution is at least `count`.
-pub(super) fn as_often(mean: f64, count: f64) -> f64 {
-    let (mut term, mut below, mut at) = ((-mean).exp(), 0.0, 0.0);
-    while at < count {
-        below += term;
-        at += 1.0;
-        term *= mean / at;
-    }
-    (1.0 - below).max(0.0)
 }
 
 #[cfg(test)]
@@ -218,26 +188,5 @@ mod tests {
         let column = made(kind, ColumnRole::Free, statistics, &[]);
         let Values::Statistics { common, .. } = column.values else { panic!() };
         assert_eq!(common, [("sad".to_owned(), 0.0001), ("happy".to_owned(), 0.9999)]);
-    }
-
-    #[test]
-    fn frequent_values_that_chance_explains_are_not_made_frequent() {
-        // 2,500 dates: 12 rows each in a sample, and a few of them 25; one has 60.
-        let common = vec![("60".to_owned(), 0.002), ("1".to_owned(), 25.0 / 30_000.0)];
-        let statistics = Statistics {
-            n_distinct: 2_500.0,
-            common,
-            bounds: strings(&["0", "1000", "2500"]),
-            ..Statistics::default()
-        };
-        let kept = |all, sampled| without_chance(&statistics, RowCounts { all, sampled }, 0.0).common.len();
-        assert_eq!(kept(1_000_000, 30_000), 1);
-        assert_eq!(
-            (kept(30_000, 30_000), kept(1_000_000, 3_000_000)),
-            (2, 2),
-            "ANALYZE reads the table whole"
-        );
-        // Of a mean of 3, P(X >= 8) is 0.0119.
-        assert!((as_often(3.0, 8.0) - 0.0119).abs() < 1e-4 && as_often(3.0, 0.0) > 0.999_999);
     }
 }
