@@ -1,6 +1,7 @@
 //! `pgrig model`: a copy made from statistics alone, beside its original.
 
 mod aggregates;
+mod order;
 mod refused;
 mod types;
 
