@@ -52,6 +52,9 @@ struct Edge {
 }
 
 /// Makes columns depend on others. `nodes` has a node for each column.
+///
+/// If values follow a column by pairs, these include its NULLs, and its NULLs follow no column. If its NULLs depend on ranges of another
+/// column, the trees in which no values follow it by pairs may have more information: the better ones are used.
 pub(crate) fn tie(columns: &mut [Column], nodes: &[Node], facts: &TableFacts, k: u32) {
     let rows = facts.counts();
     let edges: Vec<Edge> = facts
@@ -60,33 +63,71 @@ pub(crate) fn tie(columns: &mut [Column], nodes: &[Node], facts: &TableFacts, k:
         .filter_map(|pair| edge(pair, columns, nodes, rows, f64::from(k)))
         .filter(|edge| edge.information > LEAST)
         .collect();
-    let alone = |column: &Column| information(untied(column, facts.rows));
-    // The number of links from the row number to each column of the tree.
+    let tied = |apart: &[usize]| {
+        let mut columns = columns.to_vec();
+        let (depths, of_values) = follow(&mut columns, nodes, &edges, facts.rows, apart);
+        let of_nulls = nulls::tie(&mut columns, nodes, facts, k, &depths);
+        (columns, of_values + of_nulls)
+    };
+    let by_ranges = nulls::by_ranges(columns, nodes, facts, k);
+    let mut apart: Vec<usize> = Vec::new();
+    let (mut best, mut most) = tied(&apart);
+    loop {
+        let leads = |at: &usize| nulls::is_led_by_pairs(&best[*at], &best) && !apart.contains(at);
+        let better = by_ranges.iter().copied().filter(leads).find_map(|at| {
+            let apart: Vec<usize> = apart.iter().copied().chain([at]).collect();
+            let (columns, information) = tied(&apart);
+            (information > most).then_some((apart, columns, information))
+        });
+        let Some(better) = better else { break };
+        (apart, best, most) = better;
+    }
+    columns.clone_from_slice(&best);
+}
+
+/// Makes values follow other columns: each column's number of links from the row number, and the information of the tree, nats. No
+/// values follow columns of `apart` by pairs.
+fn follow(
+    columns: &mut [Column],
+    nodes: &[Node],
+    edges: &[Edge],
+    rows: u64,
+    apart: &[usize],
+) -> (Vec<usize>, f64) {
     let mut depths: Vec<Option<usize>> = vec![None; columns.len()];
+    let mut all = 0.0;
     loop {
         let ranked = (0..columns.len()).filter(|&at| depths[at].is_none() && nodes[at].is_ranked);
-        let by_row =
-            ranked.map(|at| (at, alone(&columns[at]))).max_by(|one, other| one.1.total_cmp(&other.1));
+        let by_row = ranked
+            .map(|at| (at, information(untied(&columns[at], rows))))
+            .max_by(|one, other| one.1.total_cmp(&other.1));
         let Some((next, by_row)) = by_row else { break };
-        let ends = |edge: &Edge| [(edge.one, edge.other), (edge.other, edge.one)];
-        let joins = |(from, to): &(usize, usize)| {
-            depths[*from].is_some_and(|depth| depth < MOST_LINKS) && depths[*to].is_none()
+        let joins = |edge: &Edge, (from, to): (usize, usize)| {
+            depths[from].is_some_and(|depth| depth < MOST_LINKS)
+                && depths[to].is_none()
+                && !(edge.how.is_by_pairs() && apart.contains(&from))
+        };
+        let ends = |edge: &Edge| {
+            [(edge.one, edge.other), (edge.other, edge.one)].into_iter().find(|ends| joins(edge, *ends))
         };
         let best = edges
             .iter()
-            .filter_map(|edge| Some((edge, ends(edge).into_iter().find(joins)?)))
+            .filter_map(|edge| Some((edge, ends(edge)?)))
             .max_by(|one, other| one.0.information.total_cmp(&other.0.information));
         match best {
             Some((edge, (from, to))) if edge.information > by_row => {
                 let how = if from == edge.one { edge.how.clone() } else { edge.how.turned() };
                 columns[to].follows = Some(Follows { column: columns[from].name.clone(), how });
                 depths[to] = depths[from].map(|depth| depth + 1);
+                all += edge.information;
             }
-            _ => depths[next] = Some(0),
+            _ => {
+                depths[next] = Some(0);
+                all += by_row;
+            }
         }
     }
-    let depths: Vec<usize> = depths.into_iter().map(Option::unwrap_or_default).collect();
-    nulls::tie(columns, nodes, facts, k, &depths);
+    (depths.into_iter().map(Option::unwrap_or_default).collect(), all)
 }
 
 /// Mutual information of two normal variables with this correlation, nats.
@@ -194,26 +235,7 @@ fn edge(pair: &Pair, columns: &[Column], nodes: &[Node], rows: RowCounts, k: f64
             let chance = pairs.len() as f64 / (2.0 * rows.read());
             (of_pairs(&pairs, ours, theirs)? - 2.0 * chance, How::Pairs { pairs })
         }
-        Joint::Strata { cuts, shares } => {
-            let mut pairs: Vec<(i32, i32, f64)> = shares
-                .iter()
-                .filter(|(.., share)| share * rows.all as f64 >= k)
-                .filter_map(|(value, stratum, share)| {
-                    let stratum = stratum.map_or(Some(-1), |stratum| i32::try_from(stratum).ok())?;
-                    Some((nodes[one].place(value.as_deref())?, stratum, round(*share)))
-                })
-                .collect();
-            pairs.sort_by(|one, other| other.2.total_cmp(&one.2));
-            pairs.truncate(MOST_PAIRS);
-            let ends = || cuts.iter().copied().chain([1.0]);
-            let widths: Vec<f64> =
-                ends().zip([0.0].into_iter().chain(ends())).map(|(end, begin)| end - begin).collect();
-            let theirs = (widths, theirs.nulls);
-            let chance = pairs.len() as f64 / (2.0 * rows.read());
-            let information = of_shares(&pairs, &(common(ours), ours.nulls), &theirs)? - 2.0 * chance;
-            let cuts = cuts.iter().map(|cut| round(*cut)).collect();
-            (information, How::Strata { cuts, own: true, pairs })
-        }
+        Joint::Strata { cuts, shares } => of_strata(cuts, shares, (ours, &nodes[one]), theirs, rows, k)?,
         Joint::Rank(correlation) => {
             // Of the normal distribution that has this rank correlation.
             let normal = 2.0 * (std::f64::consts::PI * correlation / 6.0).sin();
@@ -243,6 +265,42 @@ fn edge(pair: &Pair, columns: &[Column], nodes: &[Node], rows: RowCounts, k: f64
         }
     };
     Some(Edge { one, other, information, how })
+}
+
+/// The dependence of values of one column and strata of another one.
+fn of_strata(
+    cuts: &[f64],
+    shares: &[(Option<String>, Option<usize>, f64)],
+    (ours, node): (&Column, &Node),
+    theirs: &Column,
+    rows: RowCounts,
+    k: f64,
+) -> Option<(f64, How)> {
+    let mut pairs: Vec<(i32, i32, f64)> = shares
+        .iter()
+        .filter(|(.., share)| share * rows.all as f64 >= k)
+        .filter_map(|(value, stratum, share)| {
+            let stratum = stratum.map_or(Some(-1), |stratum| i32::try_from(stratum).ok())?;
+            Some((node.place(value.as_deref())?, stratum, round(*share)))
+        })
+        .collect();
+    // Those that tell of NULLs alone are no dependence of values.
+    if !pairs.iter().any(|(value, ..)| *value >= 0) {
+        return None;
+    }
+    pairs.sort_by(|one, other| other.2.total_cmp(&one.2));
+    pairs.truncate(MOST_PAIRS);
+    let theirs = (widths(cuts), theirs.nulls);
+    let chance = pairs.len() as f64 / (2.0 * rows.read());
+    let information = of_shares(&pairs, &(common(ours), ours.nulls), &theirs)? - 2.0 * chance;
+    let cuts = cuts.iter().map(|cut| round(*cut)).collect();
+    Some((information, How::Strata { cuts, own: true, pairs }))
+}
+
+/// Widths of the strata that end at cuts and at 1.
+pub(crate) fn widths(cuts: &[f64]) -> Vec<f64> {
+    let ends = || cuts.iter().copied().chain([1.0]);
+    ends().zip([0.0].into_iter().chain(ends())).map(|(end, begin)| end - begin).collect()
 }
 
 /// Shares of frequent values, the share of the other values, and the number of those.

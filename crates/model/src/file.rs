@@ -5,7 +5,7 @@ use serde::{Deserialize, Serialize};
 use thiserror::Error;
 
 /// Number of the format that this version writes, and the newest that it reads.
-pub(crate) const FORMAT: u32 = 3;
+pub(crate) const FORMAT: u32 = 4;
 
 /// A model of a database's data.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -170,6 +170,11 @@ pub enum How {
 }
 
 impl How {
+    /// Whether it tells of pairs, which include NULL.
+    pub(crate) fn is_by_pairs(&self) -> bool {
+        matches!(self, Self::Pairs { .. } | Self::Strata { .. })
+    }
+
     /// The same dependence, with the roles of the two columns exchanged.
     pub(crate) fn turned(&self) -> Self {
         match self {

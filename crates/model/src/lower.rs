@@ -190,11 +190,31 @@ fn order(first: &Column, rows: u64, links: &[String]) -> String {
 /// The link from the other column's order to this column's NULLs. Of a column whose NULLs have an order of their own, NULLs alone
 /// lead to others.
 fn link_of_nulls(column: &Column, (other, how): (&Column, &How)) -> String {
-    let How::Pairs { pairs } = how else { return String::new() };
-    let (line, count) =
-        if other.nulls_follow.is_some() { (of_nulls(other), 0) } else { (line(other), common(other).len()) };
+    let (other, cells) = match how {
+        How::Pairs { pairs } if other.nulls_follow.is_none() => {
+            (line(other), cells(pairs, common(other).len(), 0))
+        }
+        How::Strata { cuts, pairs, .. } if other.nulls_follow.is_none() => {
+            let cells = pairs.iter().map(|(stratum, _, share)| format!("{}:1*{share}", part(*stratum, cuts)));
+            (parts(other, cuts), cells.collect::<Vec<String>>().join(","))
+        }
+        How::Pairs { pairs } | How::Strata { pairs, .. } => (of_nulls(other), cells(pairs, 0, 0)),
+        How::Normal { .. } | How::Stretches { .. } => return String::new(),
+    };
     let name = quoted(&format!("{} IS NULL", column.name));
-    format!("cells({name},{line},{},pairs({}))", of_nulls(column), cells(pairs, count, 0))
+    format!("cells({name},{other},{},pairs({cells}))", of_nulls(column))
+}
+
+/// The column's rows in the order of values, cut into parts.
+fn parts(column: &Column, cuts: &[f64]) -> String {
+    let numbers = [column.ranked_nulls()].into_iter().chain(cuts.iter().copied());
+    let numbers: Vec<String> = numbers.map(|number| number.to_string()).collect();
+    format!("line({})", numbers.join(","))
+}
+
+/// The stratum of a part: the same number, and NULL's is the last one.
+fn part(at: i32, cuts: &[f64]) -> usize {
+    usize::try_from(at).unwrap_or(cuts.len() + 1)
 }
 
 /// A line of a column's NULLs and its other rows.
@@ -226,13 +246,6 @@ fn link(other: &Column, column: &Column, how: &How) -> String {
             format!("cells({name},{},{},pairs({cells}))", line(other), line(column))
         }
         How::Strata { cuts, own, pairs } => {
-            let cut = |column: &Column| {
-                let numbers = [column.ranked_nulls()].into_iter().chain(cuts.iter().copied());
-                let numbers: Vec<String> = numbers.map(|number| number.to_string()).collect();
-                format!("line({})", numbers.join(","))
-            };
-            // The part is the stratum, and NULL's is the last one.
-            let part = |at: i32| usize::try_from(at).unwrap_or(cuts.len() + 1);
             let count = common(if *own { other } else { column }).len();
             let value = |at: i32| match usize::try_from(at) {
                 Ok(at) if at < count => Some(2 * at + 1),
@@ -240,11 +253,13 @@ fn link(other: &Column, column: &Column, how: &How) -> String {
                 Err(_) => Some(2 * count + 1),
             };
             let cells = pairs.iter().filter_map(|&(one, two, share)| {
-                let (one, two) = if *own { (value(one)?, part(two)) } else { (part(one), value(two)?) };
+                let (one, two) =
+                    if *own { (value(one)?, part(two, cuts)) } else { (part(one, cuts), value(two)?) };
                 Some(format!("{one}:{two}*{share}"))
             });
             let cells = cells.collect::<Vec<String>>().join(",");
-            let (other, own) = if *own { (line(other), cut(column)) } else { (cut(other), line(column)) };
+            let (other, own) =
+                if *own { (line(other), parts(column, cuts)) } else { (parts(other, cuts), line(column)) };
             format!("cells({name},{other},{own},pairs({cells}))")
         }
         How::Normal { correlation } => format!("normal({name},{correlation},{nulls},{own_nulls})"),

@@ -1,9 +1,9 @@
-//! Finds out which columns' NULLs depend on which others: on the values of one, or on its NULLs.
+//! Finds out which columns' NULLs depend on which others: on the values of one, on ranges of these, or on its NULLs.
 //!
 //! The values of a column follow one other column, and its NULLs may follow another one. Of all columns, each chooses the one
 //! that tells most of its NULLs, as in [`crate::depend`].
 
-use crate::depend::{LEAST, MOST_LINKS, MOST_PAIRS, Node, common, round};
+use crate::depend::{LEAST, MOST_LINKS, MOST_PAIRS, Node, common, round, widths};
 use crate::estimate::RowCounts;
 use crate::facts::{Joint, Pair, TableFacts};
 use crate::file::{Column, Follows, How};
@@ -15,30 +15,33 @@ const SHARES: std::ops::RangeInclusive<f64> = 0.001..=0.999;
 struct Predictor {
     of: usize,
     by: usize,
-    /// Places of the other column's values among its frequent ones (-1 for NULL), and the share of the rows that have this value,
-    /// and NULL in this column.
+    /// Where ranges of the other column end, as fractions of the rows that are not NULL, if it predicts by ranges.
+    cuts: Option<Vec<f64>>,
+    /// Places of the other column's values among its frequent ones, or numbers of ranges (-1 for NULL), and the share of the rows that
+    /// have this value, and NULL in this column.
     shares: Vec<(i32, f64)>,
 }
 
-/// Makes the NULLs of columns depend on others. `depths` has the links from the row number to each column.
-pub(crate) fn tie(columns: &mut [Column], nodes: &[Node], facts: &TableFacts, k: u32, depths: &[usize]) {
+/// Makes the NULLs of columns depend on others. `depths` has the links from the row number to each column. The result is the information
+/// of all these dependences, nats.
+pub(crate) fn tie(
+    columns: &mut [Column],
+    nodes: &[Node],
+    facts: &TableFacts,
+    k: u32,
+    depths: &[usize],
+) -> f64 {
     let rows = facts.counts();
-    let predictors: Vec<Predictor> =
-        facts.pairs.iter().flat_map(|pair| predictors(pair, columns, nodes, rows, f64::from(k))).collect();
-    let is_led_by_pairs = |name: &str, columns: &[Column]| {
-        columns.iter().filter_map(|column| column.follows.as_ref()).any(|follows| {
-            follows.column == name && matches!(follows.how, How::Pairs { .. } | How::Strata { .. })
-        })
-    };
+    let predictors = all_predictors(columns, nodes, facts, k);
     // A column whose pairs of values include NULL stays as it is.
     let is_open = |column: &Column| {
-        let is_by_pairs =
-            matches!(&column.follows, Some(Follows { how: How::Pairs { .. } | How::Strata { .. }, .. }));
-        SHARES.contains(&column.nulls) && !is_by_pairs && !is_led_by_pairs(&column.name, columns)
+        let is_by_pairs = column.follows.as_ref().is_some_and(|follows| follows.how.is_by_pairs());
+        SHARES.contains(&column.nulls) && !is_by_pairs && !is_led_by_pairs(column, columns)
     };
     let mut open: Vec<usize> =
         (0..columns.len()).filter(|&at| nodes[at].is_ranked && is_open(&columns[at])).collect();
     let mut depths = depths.to_vec();
+    let mut all = 0.0;
     while !open.is_empty() {
         let best = predictors
             .iter()
@@ -52,11 +55,10 @@ pub(crate) fn tie(columns: &mut [Column], nodes: &[Node], facts: &TableFacts, k:
         let next = match best {
             Some((predictor, information)) if information > LEAST => {
                 let leader = &columns[predictor.by];
-                let pairs =
-                    predictor.usable(leader).map(|(place, share)| (place, -1, round(share))).collect();
-                let follows = Follows { column: leader.name.clone(), how: How::Pairs { pairs } };
+                let follows = Follows { column: leader.name.clone(), how: predictor.how(leader) };
                 depths[predictor.of] = depths[predictor.by] + 1;
                 columns[predictor.of].nulls_follow = Some(follows);
+                all += information;
                 predictor.of
             }
             // Nothing tells of the others: the one that tells most of them leads.
@@ -73,41 +75,77 @@ pub(crate) fn tie(columns: &mut [Column], nodes: &[Node], facts: &TableFacts, k:
         };
         open.retain(|at| *at != next);
     }
+    all
+}
+
+/// Whether values of another column follow this one by pairs, which include NULL.
+pub(crate) fn is_led_by_pairs(column: &Column, columns: &[Column]) -> bool {
+    let mut all = columns.iter().filter_map(|other| other.follows.as_ref());
+    all.any(|follows| follows.column == column.name && follows.how.is_by_pairs())
+}
+
+/// The columns whose NULLs depend on ranges of another column, before any column follows another one.
+pub(crate) fn by_ranges(columns: &[Column], nodes: &[Node], facts: &TableFacts, k: u32) -> Vec<usize> {
+    let rows = facts.counts();
+    let mut found: Vec<usize> = all_predictors(columns, nodes, facts, k)
+        .iter()
+        .filter(|predictor| predictor.cuts.is_some() && SHARES.contains(&columns[predictor.of].nulls))
+        .filter(|predictor| predictor.information(columns, rows) > LEAST)
+        .map(|predictor| predictor.of)
+        .collect();
+    found.sort_unstable();
+    found.dedup();
+    found
+}
+
+fn all_predictors(columns: &[Column], nodes: &[Node], facts: &TableFacts, k: u32) -> Vec<Predictor> {
+    let (rows, k) = (facts.counts(), f64::from(k));
+    facts.pairs.iter().flat_map(|pair| predictors(pair, columns, nodes, rows, k)).collect()
 }
 
 /// How well each column of a pair predicts the NULLs of the other.
 fn predictors(pair: &Pair, columns: &[Column], nodes: &[Node], rows: RowCounts, k: f64) -> Vec<Predictor> {
-    let Joint::Common(combinations) = &pair.joint else { return Vec::new() };
     let place =
         |name: &str| columns.iter().position(|column| column.name == name).filter(|&at| nodes[at].is_ranked);
     let (Some(one), Some(other)) = (place(&pair.columns.0), place(&pair.columns.1)) else {
         return Vec::new();
     };
-    let enough = combinations.iter().filter(|(.., share)| *share == 0.0 || share * rows.all as f64 >= k);
-    let mut found = [
-        Predictor { of: one, by: other, shares: Vec::new() },
-        Predictor { of: other, by: one, shares: Vec::new() },
-    ];
-    for (value, with, share) in enough {
-        for (predictor, own, other) in [(0, value, with), (1, with, value)] {
-            let predictor = &mut found[predictor];
-            if own.is_none()
-                && let Some(place) = nodes[predictor.by].place(other.as_deref())
-            {
-                let there = columns[predictor.of].nulls;
-                let share = snapped(*share, there, share_of(&columns[predictor.by], place), rows);
-                predictor.shares.push((place, share));
+    let is_enough = |share: f64| share == 0.0 || share * rows.all as f64 >= k;
+    let predictor = |of, by, cuts| Predictor { of, by, cuts, shares: Vec::new() };
+    let mut found = match &pair.joint {
+        Joint::Common(combinations) => {
+            let mut found = vec![predictor(one, other, None), predictor(other, one, None)];
+            for (value, with, share) in combinations.iter().filter(|(.., share)| is_enough(*share)) {
+                for (predictor, own, other) in [(0, value, with), (1, with, value)] {
+                    let predictor = &mut found[predictor];
+                    if own.is_none()
+                        && let Some(place) = nodes[predictor.by].place(other.as_deref())
+                    {
+                        predictor.add(place, *share, columns, rows);
+                    }
+                }
             }
+            found
         }
-    }
+        Joint::Strata { cuts, shares } => {
+            let cuts = cuts.iter().map(|cut| round(*cut)).collect();
+            let mut found = predictor(one, other, Some(cuts));
+            for (value, stratum, share) in shares.iter().filter(|(.., share)| is_enough(*share)) {
+                let stratum = stratum.map_or(Some(-1), |stratum| i32::try_from(stratum).ok());
+                if let (None, Some(stratum)) = (value, stratum) {
+                    found.add(stratum, *share, columns, rows);
+                }
+            }
+            vec![found]
+        }
+        Joint::Rank(_) | Joint::Dependency(_) | Joint::Distinct(_) => Vec::new(),
+    };
     for predictor in &mut found {
         predictor.shares.sort_by(|one, other| other.1.total_cmp(&one.1));
         predictor.shares.truncate(MOST_PAIRS);
     }
+    found.retain(|predictor| predictor.of != predictor.by && !predictor.shares.is_empty());
     found
-        .into_iter()
-        .filter(|predictor| predictor.of != predictor.by && !predictor.shares.is_empty())
-        .collect()
 }
 
 /// Share of the rows with the column's frequent value at this place, or with NULL.
@@ -119,6 +157,31 @@ fn share_of(column: &Column, place: i32) -> f64 {
 }
 
 impl Predictor {
+    /// Adds the share of the rows with the other column's value or range, and NULL in this column.
+    fn add(&mut self, place: i32, share: f64, columns: &[Column], rows: RowCounts) {
+        let (nulls, other) = (columns[self.of].nulls, self.share_of(&columns[self.by], place));
+        self.shares.push((place, snapped(share, nulls, other, rows)));
+    }
+
+    /// Share of the rows with the leader's value or range at this place, or with NULL.
+    fn share_of(&self, leader: &Column, place: i32) -> f64 {
+        match (&self.cuts, usize::try_from(place)) {
+            (Some(cuts), Ok(at)) => widths(cuts).get(at).copied().unwrap_or_default() * (1.0 - leader.nulls),
+            _ => share_of(leader, place),
+        }
+    }
+
+    /// The dependence of the NULLs on the leader.
+    fn how(&self, leader: &Column) -> How {
+        let pairs = self.usable(leader).map(|(place, share)| (place, -1, round(share))).collect();
+        match &self.cuts {
+            Some(cuts) if leader.nulls_follow.is_none() => {
+                How::Strata { cuts: cuts.clone(), own: false, pairs }
+            }
+            _ => How::Pairs { pairs },
+        }
+    }
+
     /// The shares of values that the leader's order has: if its NULLs have an order of their own, only that of NULL.
     fn usable(&self, leader: &Column) -> impl Iterator<Item = (i32, f64)> {
         let has_values = leader.nulls_follow.is_none();
@@ -138,7 +201,7 @@ impl Predictor {
         };
         let mut cells = 1.0;
         for (place, share) in self.usable(leader) {
-            let of = share_of(leader, place);
+            let of = self.share_of(leader, place);
             let share = share.min(of);
             information += part(of, share);
             (all, with_nulls) = (all + of, with_nulls + share);
@@ -229,6 +292,105 @@ mod tests {
         let How::Pairs { pairs } = &of("back").nulls_follow.as_ref().unwrap().how else { panic!() };
         assert_eq!(pairs, &[(0, -1, 0.5), (2, -1, 0.3)]);
         assert_eq!(Model::read(&model.write()).unwrap(), model);
+    }
+
+    /// Orders in the order of their states: `opened`, `sent out`, `returned`. Those that are not `opened` are sent. With `ranges`, the NULLs of
+    /// `sent` in ranges of `placed` are known.
+    fn in_order(ranges: &[f64]) -> Model {
+        let state = Statistics {
+            n_distinct: 3.0,
+            common: [("opened", 0.5), ("returned", 0.2), ("sent out", 0.3)]
+                .map(|(value, share)| (value.to_owned(), share))
+                .to_vec(),
+            ..Statistics::default()
+        };
+        let time = |nulls| Statistics {
+            null_frac: nulls,
+            n_distinct: -1.0 + nulls,
+            correlation: Some(1.0),
+            bounds: strings(&["1", "100", "1000", "5000", "9999"]),
+            ..Statistics::default()
+        };
+        let columns = vec![
+            column("state", Kind::Text, ColumnRole::Free, state),
+            column("placed", Kind::Int4, ColumnRole::Free, time(0.0)),
+            column("sent", Kind::Int4, ColumnRole::Free, time(0.5)),
+        ];
+        let mut facts = facts(100_000, columns);
+        let one = |value: &str, stratum, share| (Some(value.to_owned()), stratum, share);
+        let pair =
+            |one: &str, other: &str, joint| Pair { columns: (one.to_owned(), other.to_owned()), joint };
+        let of_placed = vec![
+            one("opened", Some(0), 0.25),
+            one("opened", Some(1), 0.25),
+            one("sent out", Some(2), 0.25),
+            one("sent out", Some(3), 0.05),
+            one("returned", Some(3), 0.2),
+        ];
+        let of_sent =
+            vec![one("opened", None, 0.5), one("sent out", Some(0), 0.3), one("returned", Some(1), 0.2)];
+        let cuts = vec![0.25, 0.5, 0.75];
+        let unsent = ranges.iter().enumerate().map(|(at, share)| (None, Some(at), *share)).collect();
+        facts.tables[0].pairs = vec![
+            pair("state", "placed", Joint::Strata { cuts: cuts.clone(), shares: of_placed }),
+            pair("state", "sent", Joint::Strata { cuts: vec![0.6], shares: of_sent }),
+            pair("state", "sent", Joint::Common(vec![(Some("opened".to_owned()), None, 0.5)])),
+            pair("sent", "placed", Joint::Strata { cuts, shares: unsent }),
+        ];
+        Model::of(&facts, &Privacy { k: 20, keep: Vec::new(), seed: 1 })
+    }
+
+    #[test]
+    fn nulls_that_depend_on_ranges_are_in_no_pairs() {
+        let leaders = |model: &Model, name: &str| {
+            let column = model.tables[0].columns.iter().find(|column| column.name == name).unwrap();
+            [&column.follows, &column.nulls_follow].map(|of| of.as_ref().map(|of| of.column.clone()))
+        };
+        let some = |name: &str| Some(name.to_owned());
+        let apart = in_order(&[0.25, 0.25]);
+        assert_eq!(leaders(&apart, "state"), [some("placed"), None]);
+        assert_eq!(leaders(&apart, "sent"), [None, some("state")]);
+        let together = in_order(&[]);
+        assert_eq!(leaders(&together, "state"), [some("sent"), None]);
+        assert_eq!(leaders(&together, "sent"), [None, None]);
+    }
+
+    #[test]
+    fn nulls_follow_ranges() {
+        let bounds = strings(&["1", "100", "1000", "5000", "9999"]);
+        let time = |nulls| Statistics {
+            null_frac: nulls,
+            n_distinct: -1.0 + nulls,
+            bounds: bounds.clone(),
+            ..Statistics::default()
+        };
+        let columns = vec![
+            column("placed", Kind::Int4, ColumnRole::Free, time(0.0)),
+            column("sent", Kind::Int4, ColumnRole::Free, time(0.5)),
+        ];
+        let mut facts = facts(100_000, columns);
+        // 10 rows are fewer than k.
+        let shares =
+            [(0, 0.25), (1, 0.25), (3, 0.0001)].map(|(stratum, share)| (None, Some(stratum), share)).to_vec();
+        let joint = Joint::Strata { cuts: vec![0.25, 0.5, 0.75], shares };
+        facts.tables[0].pairs = vec![Pair { columns: ("sent".to_owned(), "placed".to_owned()), joint }];
+        let model = Model::of(&facts, &Privacy { k: 20, keep: Vec::new(), seed: 1 });
+        assert_eq!(Model::read(&model.write()).unwrap(), model);
+        let table = &model.tables[0];
+        let sent = table.columns.iter().find(|column| column.name == "sent").unwrap();
+        let Follows { column, how } = sent.nulls_follow.as_ref().unwrap();
+        let pairs = vec![(0, -1, 0.25), (1, -1, 0.25)];
+        assert_eq!(column, "placed");
+        assert_eq!(*how, How::Strata { cuts: vec![0.25, 0.5, 0.75], own: false, pairs });
+        let specs = table.specs();
+        assert!(specs.iter().any(|spec| {
+            spec.starts_with("sent=nulls(0.5,")
+                && spec.contains("line(0,0.25,0.5,0.75),line(0.5),pairs(0:1*0.25,1:1*0.25)")
+        }));
+        for spec in specs {
+            let parsed: rowgen::ColumnSpec = spec.parse().unwrap();
+            parsed.spec.values(&Kind::Int4, None).unwrap();
+        }
     }
 
     /// A pair of 10 of 100,000 rows is not in the model; with `k` of 10, it is.

@@ -124,9 +124,14 @@ impl Table {
         let of_nulls = |pairs: &[(i32, i32, f64)]| {
             pairs.iter().all(|(place, own, _)| *own == -1 && (*place == -1 || other.nulls_follow.is_none()))
         };
-        if !matches!(how, How::Pairs { pairs } if of_nulls(pairs)) {
+        let is_of_nulls = match how {
+            How::Pairs { pairs } | How::Strata { own: false, pairs, .. } => of_nulls(pairs),
+            How::Strata { own: true, .. } | How::Normal { .. } | How::Stretches { .. } => false,
+        };
+        if !is_of_nulls {
             return wrong(
-                ": give pairs whose second place is -1 (NULL), and the first, too, if the NULLs of the other column follow a column",
+                ": give pairs, or strata with own = false, whose second place is -1 (NULL), and the first, too, if the NULLs of the \
+                 other column follow a column",
             );
         }
         let mut last = column;

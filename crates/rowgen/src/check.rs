@@ -188,7 +188,7 @@ impl Values {
     }
 
     /// Whether the values can be those of ranks.
-    fn has_ranks(&self) -> bool {
+    pub(crate) fn has_ranks(&self) -> bool {
         match self {
             Self::Nulls { by: None, values, .. } => values.has_ranks(),
             Self::Statistics(_) | Self::Repeated { .. } => true,

@@ -4,6 +4,7 @@ pub(crate) mod any;
 mod distribution;
 mod elements;
 mod groups;
+mod kept;
 mod letters;
 mod level;
 mod order;
@@ -24,6 +25,7 @@ pub(crate) use self::any::{ITEMS, JSON, JSONB, LONG, XML, range_of_fixed};
 use self::distribution::Sampler;
 use self::elements::Choosing;
 use self::groups::Groups;
+use self::kept::Kept;
 use self::letters::Lettering;
 pub(crate) use self::letters::digits;
 use self::picking::Picking;
@@ -67,6 +69,7 @@ enum Source {
     Nulls { nulls: Nulls, others: Box<Generator> },
     Repeated { spreading: Spreading, values: Box<Generator> },
     Ranked { ranked: Ranked, not_null: u64, values: Box<Generator> },
+    Placed { kept: Kept, values: Box<Generator> },
     Statistics(Describing),
     Letters(Lettering),
     Elements(Box<Choosing>),
@@ -150,16 +153,7 @@ impl Generator {
                 let numbers = Table { rows: count, ..bare(table) };
                 Source::Repeated { values: Box::new(Self::of(&numbers, column, values)), spreading }
             }
-            Values::Ranked { ranking, values } => {
-                let ranked = Ranked::new(ranking, table.seed, &table.name, table.rows);
-                let (nulls, values) = match &**values {
-                    Values::Nulls { fraction, values, .. } => (*fraction, values),
-                    _ => (0.0, values),
-                };
-                let not_null = ranked.not_null(nulls);
-                let ranks = Table { rows: not_null, ..bare(table) };
-                Source::Ranked { values: Box::new(Self::of(&ranks, column, values)), ranked, not_null }
-            }
+            Values::Ranked { ranking, values } => Self::ranked(table, column, ranking, values, &[]),
             Values::Statistics(statistics) => {
                 let extent = kind.extent().expect("checked: the kind is counted");
                 Source::Statistics(Describing::new(statistics, stream, table.rows, extent))
@@ -193,7 +187,7 @@ impl Generator {
                         Nulls::Ranked { not_null: ranked.not_null(*fraction), ranked }
                     }
                 };
-                Source::Nulls { nulls, others: Box::new(Self::of(table, column, values)) }
+                Source::Nulls { others: Box::new(Self::beside(&nulls, table, column, values)), nulls }
             }
         };
         Self { kind, stream, source, may_be_null: values.may_be_null() }
@@ -235,6 +229,7 @@ impl Generator {
             Source::Nulls { others: values, .. }
             | Source::Made { key: values, .. }
             | Source::Repeated { values, .. }
+            | Source::Placed { values, .. }
             | Source::Ranked { values, .. } => values.is_literal(),
             Source::Leading { leading, others, .. } => leading.is_literal() || others.is_literal(),
             _ => false,
@@ -257,6 +252,7 @@ impl Generator {
             }
             Source::Repeated { spreading, values } => values.is_null(spreading.number(row)),
             Source::Ranked { ranked, not_null, .. } => ranked.rank(row) >= *not_null,
+            Source::Placed { kept, values } => values.is_null(kept.place(row)),
             Source::Ordered { own, .. } => own.is_null(row),
             Source::Leading { until, leading, others } => {
                 if row < *until {
@@ -325,6 +321,7 @@ impl Generator {
                 rank if rank >= *not_null => Value::Null,
                 rank => values.value(rank, scratch),
             },
+            Source::Placed { kept, values } => values.value(kept.place(row), scratch),
             Source::Statistics(describing) => match describing.value(row) {
                 Made::Units(units) => Value::Units(units),
                 Made::Real(real) => Value::Real(real),

@@ -122,6 +122,11 @@ impl Spreading {
         (spreading, all)
     }
 
+    /// The rank of a row in the order of the numbers.
+    pub(super) fn rank(&self, row: u64) -> u64 {
+        self.order.rank(row)
+    }
+
     /// The number of a row.
     #[inline]
     pub(super) fn number(&self, row: u64) -> u64 {

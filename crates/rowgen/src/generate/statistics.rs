@@ -119,6 +119,11 @@ impl Describing {
         Self { order, stream: stream.further(), scale, pieces }
     }
 
+    /// The rank of a row in the order of the values.
+    pub(super) fn rank(&self, row: u64) -> u64 {
+        self.order.rank(row)
+    }
+
     /// The value of a row.
     #[inline]
     pub(super) fn value(&self, row: u64) -> Made {

@@ -184,3 +184,37 @@ fn errors_name_what_is_wrong_and_what_is_allowed() {
         }
     }
 }
+
+/// Half of the rows have NULL, nearly all of them in the first half of the table, which has the lower values: the other rows have all
+/// values nevertheless.
+#[test]
+fn rows_without_null_have_all_values() {
+    const ROWS: u64 = 40_000;
+    let by = "by('a',1,0,links(cells('c IS NULL',line(0,0.5),line(0.5),pairs(0:1*0.48))))";
+    let statistics =
+        |correlation: f64| format!("statistics(-1,{correlation},common(),histogram(0,499999999,1000000000))");
+    for (order, is_sorted) in [
+        (statistics(1.0), true),
+        (statistics(0.9), false),
+        (format!("ranked('a',1,0,links(),{})", statistics(1.0)), true),
+    ] {
+        let values = values(&Kind::Int8, &format!("nulls(0.5,{order},{by})"));
+        let columns = vec![Column::new("c", Kind::Int8, values)];
+        let table = Table { name: "t".into(), columns, rows: ROWS, seed: 0 };
+        let mut out = Vec::new();
+        Encoder::new(&table, Format::Text, Constants::Sent).encode(0..ROWS, &mut out);
+        let text = String::from_utf8(out).unwrap();
+        let mut made: Vec<i64> = text.lines().filter_map(|line| line.parse().ok()).collect();
+        assert!((19_990..=20_010).contains(&made.len()), "{order}: {}", made.len());
+        assert_eq!(made.is_sorted(), is_sorted, "{order}");
+        let tenth = |value: i64| usize::try_from(value / 100_000_000).unwrap().min(9);
+        let mut tenths = [0; 10];
+        for value in &made {
+            tenths[tenth(*value)] += 1;
+        }
+        assert!(tenths.iter().all(|count| (1_850..2_150).contains(count)), "{order}: {tenths:?}");
+        made.sort_unstable();
+        made.dedup();
+        assert!(made.len() > 19_900, "{order}: {}", made.len());
+    }
+}

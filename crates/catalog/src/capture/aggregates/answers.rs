@@ -156,7 +156,7 @@ impl<'a> Counts<'a> {
             .filter(move |row| (0..self.parts.len()).all(|at| is_in(row, at) == columns.contains(&at)))
     }
 
-    /// Values of one column with strata of another one; none if these are not paired.
+    /// Values of one column, or its NULLs, with strata of another one; none if these are not paired.
     fn strata(
         &self,
         (at, one): (usize, &PairedColumn),
@@ -191,7 +191,7 @@ impl<'a> Counts<'a> {
         let both = [at, with];
         let shares = self.of_columns(&both).filter_map(|row| {
             let values: Vec<Option<String>> = row.get("pair");
-            Some((values[at].clone(), stratum(&values[with])?, count(row) / self.all))
+            Some((value(one, values[at].as_deref())?, stratum(&values[with])?, count(row) / self.all))
         });
         let joint = Joint::Strata { cuts, shares: shares.collect() };
         Some(Pair { columns: (one.column.clone(), other.column.clone()), joint })
@@ -209,12 +209,9 @@ impl<'a> Counts<'a> {
                     .of_columns(&[at, with])
                     .filter_map(|row| {
                         let values: Vec<Option<String>> = row.get("pair");
-                        let value = |part: &PairedColumn, value: &Option<String>| match value.as_deref() {
-                            Some("f") if part.by == By::Null => None,
-                            Some("t") if part.by == By::Null => Some(None),
-                            value => Some(value.map(str::to_owned)),
-                        };
-                        Some((value(one, &values[at])?, value(other, &values[with])?, count(row) / self.all))
+                        let (one, other) =
+                            (value(one, values[at].as_deref())?, value(other, values[with].as_deref())?);
+                        Some((one, other, count(row) / self.all))
                     })
                     .collect();
                 // The share is given even if no row has NULL in both: otherwise it would count as unknown.
@@ -248,6 +245,16 @@ impl<'a> Counts<'a> {
                 statistics.bounds.clear();
             }
         }
+    }
+}
+
+/// A value that the question counts apart; none stands for all values of a column of which it counts only NULL.
+#[expect(clippy::option_option, reason = "the value may be NULL")]
+fn value(part: &PairedColumn, text: Option<&str>) -> Option<Option<String>> {
+    match text {
+        Some("f") if part.by == By::Null => None,
+        Some("t") if part.by == By::Null => Some(None),
+        value => Some(value.map(str::to_owned)),
     }
 }
 

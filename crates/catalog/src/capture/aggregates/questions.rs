@@ -17,7 +17,7 @@ const COUNTED: u64 = 300_000;
 const RANKED: u64 = 50_000;
 /// Columns of a table that are paired.
 const MOST_COLUMNS: usize = 12;
-/// Columns of numbers and times that are cut into strata, and paired with columns of few values; and the strata.
+/// Columns of numbers and times that are cut into strata, and paired with columns of few values and with NULLs; and the strata.
 const MOST_CUT: usize = 6;
 const STRATA: usize = 16;
 /// Columns whose NULLs are paired.
@@ -80,7 +80,7 @@ impl PairedColumn {
     /// Whether the question counts the pairs of two parts.
     pub(super) fn is_paired(&self, other: &Self) -> bool {
         match (self.by, other.by) {
-            (By::Stratum, By::Stratum | By::Null) | (By::Null, By::Stratum) => false,
+            (By::Stratum, By::Stratum) => false,
             _ => self.column != other.column,
         }
     }
@@ -262,9 +262,9 @@ fn parts(facts: &TableFacts) -> Vec<PairedColumn> {
         }
     });
     let parts: Vec<PairedColumn> = parts.take(MOST_COLUMNS).collect();
-    // Strata are paired with values only.
+    // Strata are paired with values and NULLs of other columns, not with each other.
     let cut = free(facts).filter_map(|(column, statistics)| cut(column, statistics)).take(MOST_CUT);
-    let cut: Vec<PairedColumn> = cut.filter(|_| parts.iter().any(|part| part.by != By::Null)).collect();
+    let cut: Vec<PairedColumn> = cut.filter(|cut| parts.iter().any(|part| part.is_paired(cut))).collect();
     parts.into_iter().chain(cut).collect()
 }
 

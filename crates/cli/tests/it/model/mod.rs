@@ -2,6 +2,7 @@
 
 mod aggregates;
 mod bloat;
+mod order;
 mod ranges;
 mod refused;
 mod types;

@@ -1,0 +1,69 @@
+//! Copies of tables whose rows come in the order of their states, which decide on NULLs.
+
+use super::captured;
+use crate::support::{Rig, Server};
+
+/// The first 48 % of the rows are opened, the last 24 % returned; all times ascend.
+const ORDERS: &str = "
+    create schema m;
+    create table m.orders(id bigint primary key, state text not null, placed timestamptz not null, sent timestamptz, back timestamptz);
+    select setseed(0.25);
+    insert into m.orders
+    select i, state, placed, case when state <> 'opened' then placed + random() * interval '3 days' end,
+        case when state = 'returned' then placed + interval '4 days' + random() * interval '20 days' end
+    from (select i, case when i <= 19200 then 'opened' when i <= 30400 then 'sent out' else 'returned' end as state,
+              timestamptz '2020-01-01' + i * interval '54 minutes' as placed
+          from generate_series(1, 40000) i) x;
+    analyze";
+
+/// States by their places, since the copy has other texts.
+const STATES: &str = "(SELECT *, dense_rank() OVER (ORDER BY state COLLATE \"C\") AS place, ntile(5) OVER (ORDER BY placed) AS fifth
+    FROM m.orders) AS orders";
+
+#[test]
+fn states_and_nulls_in_the_order_of_rows() {
+    let rig = Rig::new();
+    let server = rig.server("--set autovacuum=off");
+    server.execute("CREATE DATABASE original");
+    server.execute("CREATE DATABASE copy");
+    let (original, copy) = (server.database("original"), server.database("copy"));
+    original.execute(ORDERS);
+    let model = captured(&rig, "--aggregates");
+    rig.done(&format!("fill --model {model} --instance default -d copy -q"));
+    copy.execute("ANALYZE");
+
+    let correlation = |server: &Server<'_>, column: &str| -> f64 {
+        let query = "SELECT correlation::float8 FROM pg_stats WHERE schemaname = 'm' AND attname =";
+        server.row(&format!("{query} '{column}'")).get(0)
+    };
+    for column in ["state", "placed", "sent", "back"] {
+        let (ours, theirs) = (correlation(&original, column), correlation(&copy, column));
+        assert!((ours - theirs).abs() < 0.02, "{column}: {ours} {theirs}");
+    }
+    for (place, fifth) in (1..=3).flat_map(|place| (1..=5).map(move |fifth| (place, fifth))) {
+        let query = format!("SELECT count(*) FROM {STATES} WHERE place = {place} AND fifth = {fifth}");
+        let (ours, theirs) = (original.number(&query), copy.number(&query));
+        assert!((ours - theirs).abs() < 400, "{query}: {ours} {theirs}");
+    }
+    // The first state is that of orders that are not sent, the second that of those that are back.
+    for wrong in ["(sent IS NULL) <> (place = 1)", "(back IS NULL) <> (place <> 2)"] {
+        let rows = copy.number(&format!("SELECT count(*) FROM {STATES} WHERE {wrong}"));
+        assert!(rows < 300, "{wrong}: {rows}");
+    }
+    for column in ["sent", "back"] {
+        let shares = [0.1, 0.3, 0.5, 0.7, 0.9];
+        let epoch = format!("extract(epoch FROM {column})::float8");
+        let bounds: Vec<f64> = original
+            .row(&format!(
+                "SELECT percentile_cont(ARRAY{shares:?}) WITHIN GROUP (ORDER BY {epoch}) FROM m.orders"
+            ))
+            .get(0);
+        for (share, bound) in shares.into_iter().zip(bounds) {
+            let query = format!(
+                "SELECT avg(({epoch} <= {bound})::int)::float8 FROM m.orders WHERE {column} IS NOT NULL"
+            );
+            let below: f64 = copy.row(&query).get(0);
+            assert!((below - share).abs() < 0.02, "{column}: {below}, not {share}");
+        }
+    }
+}
