@@ -301,7 +301,7 @@ pub(crate) enum ServerAction {
         /// Database to connect to [default: postgres]
         #[arg(value_name = "DBNAME")]
         database: Option<String>,
-        /// Options and arguments for psql, after --
+        /// Options and arguments for psql, after --. -d and -U name a database and a role of the instance; -h, -p and connection strings are refused
         #[arg(last = true, value_name = "ARGUMENT")]
         arguments: Vec<OsString>,
     },
