@@ -79,6 +79,13 @@ impl Sizes {
         let beyond = self.measured.iter().filter(|size| **size as f64 >= cache).count();
         forecast > cache && forecast > largest * MEASURED && beyond < 2
     }
+
+    /// Whether no backup time can be forecast either: the tables of the forecast do not even stay in memory when they are read. With
+    /// backups larger than their tables, that is so already for smaller ones.
+    pub fn lack_backup_times(&self, memory: u64) -> bool {
+        let cache = Memory { machine: memory, ..Memory::default() }.cached();
+        self.lack_restore_times(memory) && self.forecast as f64 > cache
+    }
 }
 
 /// A way that is not possible here.
@@ -288,6 +295,20 @@ mod tests {
         assert!(!lack(2_000_000_000_000, [800_000_000, 2_400_000_000, 7_200_000_000]));
         assert!(!lack(1_900_000_000, [28_000_000, 85_000_000, 256_000_000]), "within the cache");
         assert!(!lack(3_000_000_000, [333_000_000, 1_000_000_000, 3_000_000_000]), "measured itself");
+    }
+
+    #[test]
+    fn backup_times_are_unknown_for_tables_that_memory_does_not_hold() {
+        let lack = |forecast: u64| {
+            let measured = vec![28_000_000, 85_000_000, 256_000_000];
+            let sizes = Sizes { measured, forecast, major: 18, is_like_original: false };
+            // A fifth of it: 2 GB. Half of it: 5 GB.
+            (sizes.lack_restore_times(10_000_000_000), sizes.lack_backup_times(10_000_000_000))
+        };
+        assert_eq!(
+            [1_900_000_000, 4_000_000_000, 6_000_000_000].map(lack),
+            [(false, false), (true, false), (true, true)]
+        );
     }
 
     #[test]

@@ -103,6 +103,21 @@ impl Plan {
         request: &'a Request,
     ) -> LocalBoxFuture<'a, Result<Self, BlockioError>> {
         Box::pin(async move {
+            let (plan, space) = Self::and_space(connection, survey, request).await?;
+            space.map(|()| plan)
+        })
+    }
+
+    /// As [`Self::new`], but with the error of a disk that lacks room beside the plan.
+    ///
+    /// # Errors
+    /// If the request cannot be met, whatever room the disk has.
+    pub fn and_space<'a>(
+        connection: &'a Connection,
+        survey: &'a Survey,
+        request: &'a Request,
+    ) -> LocalBoxFuture<'a, Result<(Self, Result<(), BlockioError>), BlockioError>> {
+        Box::pin(async move {
             request.check()?;
             let most = survey.server.max_connections.saturating_sub(OTHER_SESSIONS).max(1);
             if u32::from(request.clients) > most {
@@ -136,8 +151,8 @@ impl Plan {
             let index = (rows as f64 * INDEX_BYTES_PER_ROW) as u64;
             let predicted = Predicted { heap, index };
             let needed = needed(request, predicted, survey, number("max_wal_size"));
-            refuse_too_little(connection, survey, needed).await?;
-            Ok(Self {
+            let space = refuse_too_little(connection, survey, needed).await?;
+            let plan = Self {
                 schema,
                 create_schema: !exists,
                 tables,
@@ -151,7 +166,8 @@ impl Plan {
                 steps: steps(request.mode).iter().map(|step| step.name).collect(),
                 published: published(request.mode),
                 request: request.clone(),
-            })
+            };
+            Ok((plan, space))
         })
     }
 
@@ -207,19 +223,19 @@ fn needed(request: &Request, predicted: Predicted, survey: &Survey, max_wal_size
     }
 }
 
-/// Refuses tables that do not fit their volume, if pgrig can see it.
+/// Refuses tables that do not fit their volume, if pgrig can see it: the inner error. The outer one is that of the server.
 async fn refuse_too_little(
     connection: &Connection,
     survey: &Survey,
     needed: Needed,
-) -> Result<(), BlockioError> {
-    let Some(directory) = &survey.data_directory else { return Ok(()) };
+) -> Result<Result<(), BlockioError>, BlockioError> {
+    let Some(directory) = &survey.data_directory else { return Ok(Ok(())) };
     let volumes = match Volumes::of(&connection.client, directory, None, None).await {
         Ok(volumes) => volumes,
         Err(error) => return Err(connection.explain(error).await.into()),
     };
-    let Some(volumes) = volumes else { return Ok(()) };
-    let Ok(space) = volumes.heap.space() else { return Ok(()) };
+    let Some(volumes) = volumes else { return Ok(Ok(())) };
+    let Ok(space) = volumes.heap.space() else { return Ok(Ok(())) };
     let is_here = |volume: Option<&server::volume::Volume>| {
         volume.is_none_or(|volume| volume.is_same_as(&volumes.heap))
     };
@@ -229,7 +245,7 @@ async fn refuse_too_little(
         ..needed
     };
     if needed.total() <= space.free {
-        return Ok(());
+        return Ok(Ok(()));
     }
-    Err(BlockioError::Disk { needed, free: space.free, mount: volumes.heap.mount().to_owned() })
+    Ok(Err(BlockioError::Disk { needed, free: space.free, mount: volumes.heap.mount().to_owned() }))
 }

@@ -215,7 +215,7 @@ impl Params {
         let found = choices.iter().find(|(name, _)| *name == setting.value);
         found.map(|&(_, choice)| choice).ok_or_else(|| {
             let names: Vec<&str> = choices.iter().map(|&(name, _)| name).collect();
-            invalid(keyword, setting, names.join(", "))
+            invalid(keyword, setting, format!("one of {}", names.join(", ")))
         })
     }
 

@@ -9,6 +9,8 @@ pub struct Plan {
     pub tables: Vec<PlannedTable>,
     /// Tables that stay empty, because no statement uses them.
     pub empty: Vec<String>,
+    /// Tables that stay empty though a statement uses them, because they have no rows in the original.
+    pub without_rows: Vec<String>,
     /// Sizes at which is measured, ascending.
     pub sizes: Vec<PlannedSize>,
     /// Constraints of the migration that the rows satisfy, as SQL, and `column=specification` of columns that it casts, and of keys of default partitions.

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use fill::RowsRule;
+use fill::{RowsRule, is_name_of};
 use serde::Serialize;
 
 use crate::probing::Probing;
@@ -30,6 +30,21 @@ pub struct Request {
     pub columns: Vec<String>,
     /// Seed of the random values.
     pub seed: u64,
+}
+
+impl Request {
+    /// Tables that have no rows in the original, but for those to which the user gives rows.
+    pub(crate) fn without_rows(&self) -> Vec<String> {
+        let is_given = |table: &String| {
+            let is_named = |name: &str| table.split_once('.').is_some_and(|names| is_name_of(names, name));
+            match &self.amount {
+                Amount::Sizes(sizes) => sizes.iter().any(|size| is_named(&size.table)),
+                Amount::Rules(rules) => rules.iter().any(|rule| is_named(&rule.table)),
+                Amount::AsOriginal | Amount::Size(_) | Amount::Rows(_) => false,
+            }
+        };
+        self.schema.empty().into_iter().filter(|table| !is_given(table)).collect()
+    }
 }
 
 /// Readers and writers that use the tables while the migration runs.

@@ -45,7 +45,8 @@ pub use error::{BegunError, FillError};
 pub use outcome::Outcome;
 pub use part_work::{FillId, PartWork};
 pub use plan::{
-    Calculation, Chunking, IndexBuild, Method, Plan, Prediction, Sizes, Spread, plan, volume_monitor,
+    Calculation, Chunking, IndexBuild, Method, Plan, Prediction, Sizes, Spread, plan, plan_and_space,
+    volume_monitor,
 };
 pub use probe::{
     Latency, ProbeError, ProbeKind, ProbePoint, ProbeTable, Prober, TurningPoint, UnknownProbe, turning_point,
@@ -62,7 +63,8 @@ pub use run::{Arrival, Conduct, Observer, PartEnd, RateMeter, Rehearsed, Unwatch
 pub use schema::{
     FillSteps, FilledTable, Modelled, ModelledType, OriginalHeap, PlannedTable, RowsRule, SchemaAmount,
     SchemaLimits, SchemaObserver, SchemaOutcome, SchemaPlan, SchemaRequest, SchemaTriggers, TableRows,
-    TableState, create_schema, is_name_of, plan_schema, run_schema, triggers_of_schema,
+    TableState, create_schema, is_name_of, plan_schema, plan_schema_and_space, run_schema,
+    triggers_of_schema,
 };
 pub use sql::absent::{Lack, Skipped};
 pub use sql::script::sql_of_script;

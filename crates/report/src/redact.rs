@@ -222,7 +222,7 @@ fn kind(key: &str) -> &str {
     match key {
         "ddl" | "sql" | "text" | "statement" | "expression" | "executed" | "setup" | "teardown" | "empty"
         | "commands" => "SQL",
-        "table" | "tables" | "relation" | "index" => "table",
+        "table" | "tables" | "relation" | "index" | "without_rows" => "table",
         "column" | "columns" => "column",
         "cells" | "variants" | "variant" => "configuration",
         _ => "name",

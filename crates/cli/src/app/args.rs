@@ -173,7 +173,7 @@ pub(crate) struct EmbeddedArgs {
     #[arg(long, value_name = "PROFILE")]
     pub(crate) profile: Option<Profile>,
 
-    /// Set a server setting, for example work_mem=64MB, in addition to the settings of the profile or instead of one of them; may be repeated. If you give --set, the instance runs with these values, and without the --set values of the last `server start`. Only `server start` makes the instance remember the new values; after any other command, the old ones apply again
+    /// Set a server setting, for example work_mem=64MB, in addition to the settings of the profile or instead of one of them; may be repeated. --set replaces all --set values of the last `server start`. `server start` keeps the new values; other commands use them once
     #[arg(long = "set", value_name = "NAME=VALUE", value_parser = setting)]
     pub(crate) set: Vec<(String, String)>,
 
@@ -301,7 +301,7 @@ pub(crate) enum ServerAction {
         /// Database to connect to [default: postgres]
         #[arg(value_name = "DBNAME")]
         database: Option<String>,
-        /// Options and arguments for psql, after --
+        /// Options and arguments for psql, after --. -d and -U name a database and a role of the instance; -h, -p and connection strings are refused
         #[arg(last = true, value_name = "ARGUMENT")]
         arguments: Vec<OsString>,
     },

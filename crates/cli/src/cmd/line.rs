@@ -61,8 +61,8 @@ use crate::cmd::tps::args::TpsArgs;
         2    the command line or your own SQL is wrong, an --instance does not\n       \
         exist, or the request is impossible\n  \
         3    a condition of --fail-if is true, a judged figure has a verdict of\n       \
-        --fail-on, no --way meets --rto, or backup check finds damage or\n       \
-        restore errors\n  \
+        --fail-on, no way of backup rehearse is known to restore within --rto,\n       \
+        or backup check finds damage or restore errors\n  \
         130  interrupted"
 )]
 pub(crate) struct Cli {
@@ -106,11 +106,18 @@ fn with_one_name(command: Command) -> Command {
     command.display_name("pgrig").mut_subcommands(with_one_name)
 }
 
-/// Whether a shell evaluates the output: that of `testdb new` without `--format`.
+/// Whether a shell evaluates the output: that of `testdb new`, unless `--format` names a format for other programs.
 pub(crate) fn is_for_eval(arguments: &[OsString]) -> bool {
+    const FOR_PROGRAMS: [&str; 3] = ["json", "url", "env"];
     let arguments: Vec<_> = arguments.iter().skip(1).map(|argument| argument.to_string_lossy()).collect();
     let words = arguments.iter().filter(|argument| !argument.starts_with('-')).take(2);
-    words.eq(["testdb", "new"].iter()) && !arguments.iter().any(|argument| argument.starts_with("--format"))
+    let mut formats = arguments.iter().enumerate().filter_map(|(at, argument)| {
+        match argument.strip_prefix("--format")? {
+            "" => arguments.get(at + 1).map(|value| &**value),
+            value => value.strip_prefix('='),
+        }
+    });
+    words.eq(["testdb", "new"].iter()) && !formats.any(|format| FOR_PROGRAMS.contains(&format))
 }
 
 #[derive(Debug, Subcommand)]

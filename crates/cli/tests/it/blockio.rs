@@ -480,6 +480,11 @@ fn a_full_disk_is_refused_before_anything_is_made() {
     let ran = rig.run("blockio 25TB");
     assert_eq!(ran.code, Some(1), "{ran:#?}");
     assert!(ran.stderr.contains("of disk space (tables"), "{ran:#?}");
+    // Its plan says how much that is.
+    let explained = rig.run("blockio 25TB --explain");
+    assert_eq!(explained.code, Some(1), "{explained:#?}");
+    assert!(explained.stdout.contains(" TB at once; "), "{explained:#?}");
+    assert!(explained.stderr.contains("of disk space (tables"), "{explained:#?}");
     assert_nothing_left(&server);
     let plan = rig.done("blockio 10MB --explain").stdout;
     assert!(plan.contains("shared_buffers") && plan.contains("pg_buffercache"), "{plan}");

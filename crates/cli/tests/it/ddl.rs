@@ -112,6 +112,26 @@ fn a_migration_is_judged_and_a_killed_run_is_cleared_up() {
     }
 }
 
+/// `pgrig ddl migration.sql schema.sql` runs both as the migration.
+#[test]
+fn a_schema_among_the_files_of_the_migration_is_told_apart() {
+    let rig = Rig::new();
+    let file = |name: &str, text: &str| {
+        let path = rig.home.path().join(name);
+        fs::write(&path, text).unwrap();
+        path.display().to_string()
+    };
+    let schema = file("schema.sql", "CREATE TABLE t (id int PRIMARY KEY);");
+    let migration = file("migration.sql", "ALTER TABLE t ADD a int;");
+    let shops = file("shops.sql", "CREATE TABLE t (id int);");
+    let failed = rig.run(&format!("ddl {migration} {shops} --schema-file {schema} --rows 100 --quick -q"));
+    assert_eq!(failed.code, Some(2), "{failed:#?}");
+    assert_says(
+        &failed.stderr,
+        &["relation \"t\" already exists; if ", &format!("give it as --schema-file {shops}, without -d")],
+    );
+}
+
 /// No figure is no proof that a limit holds.
 #[test]
 fn the_counter_of_the_server_proves_an_analyze() {

@@ -262,6 +262,25 @@ fn requests_that_cannot_be_met_touch_nothing_and_name_the_remedy() {
 }
 
 #[test]
+fn explain_shows_the_plan_of_a_fill_for_which_the_disk_lacks_room() {
+    let rig = Rig::new();
+    let server = rig.server("");
+    server.execute("CREATE TABLE one (id bigint PRIMARY KEY); CREATE TABLE two (id bigint PRIMARY KEY)");
+    for (arguments, says) in [
+        ("fill 30TB --explain", "free on"),
+        ("fill 30TB --explain --json -", "\"predicted\""),
+        ("fill 30TB --table one --explain", "free on"),
+        ("fill 30TB --all-tables --explain", "free on"),
+    ] {
+        let ran = rig.run(arguments);
+        assert_eq!(ran.code, Some(1), "pgrig {arguments}: {ran:#?}");
+        assert!(ran.stdout.contains(says), "pgrig {arguments}: {ran:#?}");
+        assert!(ran.stderr.contains("of disk space (tables"), "pgrig {arguments}: {ran:#?}");
+    }
+    assert_eq!(server.number("SELECT count(*) FROM pg_class WHERE relname LIKE 'pgbench%'"), 0);
+}
+
+#[test]
 fn a_role_with_nothing_but_create_on_a_schema_is_enough() {
     for version in [NEWEST, OLDEST] {
         let rig = Rig::new();

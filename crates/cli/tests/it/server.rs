@@ -191,6 +191,55 @@ fn another_database_psql_and_a_restart() {
     assert_eq!(ran.stdout.trim(), "t", "{ran:#?}");
 }
 
+/// The environment and psql's own options name another server, database or role.
+#[test]
+fn psql_reaches_the_instance_and_takes_its_own_options() {
+    if !testkit::require(testkit::Need::Clients) {
+        return;
+    }
+    let rig = Rig::new();
+    let server = rig.server("");
+    server.execute("CREATE DATABASE shop");
+    server.execute("CREATE ROLE alice LOGIN");
+    let psql = |words: &[&str]| {
+        let mut command = rig.command("server psql");
+        command.args(words);
+        for (name, value) in [
+            ("PGHOST", "127.0.0.1"),
+            ("PGPORT", "1"),
+            ("PGHOSTADDR", "127.0.0.1"),
+            ("PGSERVICE", "elsewhere"),
+            ("PGUSER", "nobody"),
+            ("PGDATABASE", "nowhere"),
+            ("PGREQUIREPEER", "nobody"),
+        ] {
+            command.env(name, value);
+        }
+        Ran::from(command.output().unwrap())
+    };
+    let query = "SELECT current_database(), current_user";
+    for (words, expected) in [
+        (vec!["--", "-Atc", query], "postgres|postgres"),
+        (vec!["--", "-d", "shop", "-Atc", query], "shop|postgres"),
+        (vec!["--", "-Atc", query, "shop"], "shop|postgres"),
+        (vec!["shop", "--", "-U", "alice", "-Atc", query], "shop|alice"),
+    ] {
+        let ran = psql(&words);
+        assert_eq!((ran.code, ran.stdout.trim()), (Some(0), expected), "{words:?}: {ran:#?}");
+    }
+    let ran = psql(&["--", "-U", "nosuchrole", "-Atc", query]);
+    assert_eq!(ran.code, Some(1), "{ran:#?}");
+    assert_says(&ran.stderr, &["\"nosuchrole\" does not exist"]);
+    let ran = psql(&["nosuch", "--", "-Atc", query]);
+    assert_ne!(ran.code, Some(0), "{ran:#?}");
+    assert_says(&ran.stderr, &["run pgrig server psql -- -c 'CREATE DATABASE nosuch'"]);
+    for words in [["--", "-h", "127.0.0.1"], ["--", "-d", "postgresql://127.0.0.1/shop"]] {
+        let ran = psql(&words);
+        assert_eq!(ran.code, Some(2), "{words:?}: {ran:#?}");
+        assert_says(&ran.stderr, &["connects to instance default", "run psql without pgrig"]);
+    }
+}
+
 #[test]
 fn an_instance_that_does_not_exist_is_named_with_those_that_do() {
     let rig = Rig::new();

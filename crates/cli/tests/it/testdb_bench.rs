@@ -132,6 +132,24 @@ fn a_database_of_an_instance_is_copied_only_if_it_is_named() {
     assert_nothing_left(&rig, &server);
 }
 
+/// The server in memory is another one.
+#[test]
+fn a_database_of_an_instance_is_not_measured_in_memory() {
+    let rig = Rig::not_in_memory();
+    let server = rig.server(NEWEST);
+    server.execute("CREATE DATABASE shop");
+    server.database("shop").execute(SCHEMA);
+    let remedy = "a server in memory has no copy of database shop: to measure it, run pg_dump";
+    let (ran, document) = bench(&rig, &format!("{SHORT} --instance default -d shop"), "true");
+    let possible =
+        ["normal", "unlogged", "dangerous", "unlogged+dangerous", "template", "dangerous+template"];
+    assert_eq!(configs(&document), set(&possible));
+    assert_says(&ran, 0, &[&format!("left out     tmpfs: {remedy}")]);
+    let ran = rig.run(&format!("testdb bench {SHORT} --instance default -d shop --variants tmpfs -- true"));
+    assert_says(&ran, 2, &["tmpfs cannot be tried here: ", remedy, "give --from FILE"]);
+    assert_nothing_left(&rig, &server);
+}
+
 #[test]
 fn what_cannot_be_unlogged_is_left_out_and_told() {
     let rig = Rig::not_in_memory().of_others();

@@ -576,6 +576,12 @@ fn a_failure_fails_in_eval_too() {
     assert_eq!((unknown.code, unknown.stdout.as_str()), (Some(2), "false\n"), "{unknown:?}");
     let url = rig.run("testdb new --form schema.sql --format url");
     assert_eq!((url.code, url.stdout.as_str()), (Some(2), ""), "{url:?}");
+    for format in ["--format xml", "--format=xml", "--format shell --form schema.sql"] {
+        let wrong = rig.run(&format!("testdb new {format}"));
+        assert_eq!((wrong.code, wrong.stdout.as_str()), (Some(2), "false\n"), "{wrong:?}");
+    }
+    let json = rig.run("testdb new --form schema.sql --format=json");
+    assert_eq!((json.code, json.stdout.as_str()), (Some(2), ""), "{json:?}");
     let serve = rig.run("testdb serve --from nowhere.sql");
     assert_eq!((serve.code, serve.stdout.as_str()), (Some(2), ""), "{serve:?}");
     assert!(serve.stderr.contains("nowhere.sql"), "{serve:?}");

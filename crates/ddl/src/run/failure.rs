@@ -1,6 +1,7 @@
 //! A statement that the server refuses, with a remedy.
 
 use connect::{ConnectError, ServerError, SqlState};
+use server::quote::shell_word;
 
 use crate::outcome::Failed;
 use crate::run::missing;
@@ -61,9 +62,23 @@ pub(crate) fn of_statement(error: &ConnectError, statement: &Statement) -> Faile
         Some(variable) => {
             Some(format!("pgrig does not replace psql's variables: write the value in place of {variable}"))
         }
-        None => failed.remedy.filter(|_| !(is_certain && is_of_rows)),
+        None => {
+            already_there(error, statement).or_else(|| failed.remedy.filter(|_| !(is_certain && is_of_rows)))
+        }
     };
     Failed { remedy, is_certain, ..failed }
+}
+
+/// The remedy if a file among those of the migration creates a table that the migration finds: it may be the file of the schema.
+fn already_there(error: &ConnectError, statement: &Statement) -> Option<String> {
+    let file = shell_word(statement.file.as_deref()?);
+    let is_there = error.sqlstate().is_some_and(|state| *state == SqlState::DUPLICATE_TABLE);
+    let creates_table = statement.in_one_line().to_ascii_uppercase().starts_with("CREATE TABLE ");
+    (is_there && creates_table).then(|| {
+        format!(
+            "if {file} creates the tables before the migration, give it as --schema-file {file}, without -d"
+        )
+    })
 }
 
 /// Whether the statement itself is the reason, if it failed on tables without rows: it cannot succeed, whatever rows they have. What fails in the

@@ -15,7 +15,7 @@ use futures_util::future::LocalBoxFuture;
 use server::{Session, Steps, Survey};
 
 use crate::error::DdlError;
-use crate::outcome::TableAt;
+use crate::outcome::{StatementOutcome, TableAt};
 use crate::request::{Amount, Request};
 use crate::run::Site;
 use crate::run::defaults::DefaultRows;
@@ -32,8 +32,10 @@ pub(crate) struct Filler<'a> {
     pub(crate) request: &'a Request,
     /// Statements of the schema that the server cannot run.
     pub(crate) skipped: Vec<Skipped>,
-    /// Tables without rows, `schema.name`.
+    /// Tables that get no rows, because no statement uses them, `schema.name`.
     pub(crate) empty: Vec<String>,
+    /// Tables that get no rows, because they have none in the original.
+    pub(crate) without_rows: Vec<String>,
     /// Rules of the migration that the rows keep.
     pub(crate) additions: Vec<Addition>,
     /// Specifications for types that the migration gives, and for default partitions.
@@ -274,7 +276,7 @@ impl Filler<'_> {
         columns.extend(suiting);
         let sql = self.triggers.disabled_after(&self.request.schema.sql) + &suit::script(&self.additions);
         SchemaRequest {
-            empty: self.empty.clone(),
+            empty: [self.empty.as_slice(), self.without_rows.as_slice()].concat(),
             rules: self.rules(rules),
             scale,
             columns,
@@ -283,6 +285,22 @@ impl Filler<'_> {
             ..SchemaRequest::of_script(sql, amount)
         }
     }
+}
+
+/// Tables that a statement used, and that were left empty because none had used them without rows.
+pub(crate) fn unfilled(
+    statements: &[StatementOutcome],
+    tables: &[TableAt],
+    empty: &[String],
+) -> Vec<(String, usize)> {
+    let is_unfilled = |table: &&TableAt| table.rows == 0 && empty.contains(&table.name);
+    let first = |table: &TableAt| {
+        let uses = |one: &&StatementOutcome| {
+            one.found.as_ref().is_some_and(|found| found.held.contains_key(&table.oid))
+        };
+        Some((table.name.clone(), statements.iter().find(uses)?.number))
+    };
+    tables.iter().filter(is_unfilled).filter_map(first).collect()
 }
 
 /// Whether a specification is one of a column for which these, of the user, have another.

@@ -71,7 +71,7 @@ use self::unsuited::Columns;
 use crate::better::{self, Better};
 use crate::error::DdlError;
 use crate::find::{Class, shown_relation};
-use crate::outcome::{Alternative, Effects, Outcome, StatementOutcome, TableAt};
+use crate::outcome::{Alternative, Effects, Outcome, StatementOutcome};
 use crate::plan::{Plan, PlannedSize, PlannedTable};
 use crate::request::{Amount, Effort, Request};
 use crate::script::Statement;
@@ -270,7 +270,7 @@ impl Measurement<'_> {
         }
         let largest = filled.last().map_or(&[][..], |largest| largest.tables.as_slice());
         let bytes = largest.iter().map(|table| table.bytes).sum();
-        let unfilled = unfilled(&statements, largest, &unused);
+        let unfilled = fill::unfilled(&statements, largest, &unused);
         #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "a size, not negative")]
         let up_to = scales.up_to.ceil() as u64;
         Ok(Outcome {
@@ -341,11 +341,12 @@ impl Measurement<'_> {
             |oid: &u32| named.contains(oid) || !tables.get(*oid).is_some_and(Table::is_of_versions);
         used.retain(is_filled);
         let unused = tables.filled().filter(|(oid, _)| !used.contains(oid));
-        let mut known_empty = self.request.schema.empty();
+        let mut without_rows = self.request.without_rows();
+        let mut known_empty = without_rows.clone();
         let of_versions = tables.filled().map(|(_, table)| table).filter(|table| table.is_of_versions());
         known_empty.extend(of_versions.map(Table::plain_name));
-        let mut empty_ones: Vec<String> = unused.map(|(_, table)| table.plain_name()).collect();
-        empty_ones.extend(self.request.schema.empty());
+        let empty_ones: Vec<String> = unused.map(|(_, table)| table.plain_name()).collect();
+        without_rows.retain(|name| !empty_ones.contains(name));
         observer.stage("choosing the rows of the tables");
         observer.step("adding the rules of the migration to the tables");
         let changed = changed(&statements);
@@ -361,8 +362,18 @@ impl Measurement<'_> {
         let unused = empty_ones.iter().filter(|name| !known_empty.contains(name)).cloned().collect();
         let (at, request) = (self.site, self.request);
         let empty = empty_ones;
-        let recipe =
-            Filler { site: at, request, skipped, empty, additions, specs, defaults, triggers, inserted };
+        let recipe = Filler {
+            site: at,
+            request,
+            skipped,
+            empty,
+            without_rows,
+            additions,
+            specs,
+            defaults,
+            triggers,
+            inserted,
+        };
         let name = |oid: &u32| tables.get(tables.get(*oid)?.root()).map(Table::shown);
         let work = |found: &Effects| (class_of(found), found.tables.iter().filter_map(name).collect());
         let works = statements.iter().filter_map(|one| one.found.as_ref().map(work)).collect();
@@ -422,6 +433,7 @@ impl Measurement<'_> {
         Plan {
             tables: tables.collect(),
             empty: recipe.empty.clone(),
+            without_rows: recipe.without_rows.clone(),
             sizes: self.request.effort.sizes().iter().map(size).collect(),
             suited: recipe
                 .additions
@@ -477,16 +489,4 @@ async fn alternatives(
         }
     }
     Ok(found)
-}
-
-/// Tables that a statement used, and that were left empty because none had used them without rows.
-fn unfilled(statements: &[StatementOutcome], tables: &[TableAt], empty: &[String]) -> Vec<(String, usize)> {
-    let is_unfilled = |table: &&TableAt| table.rows == 0 && empty.contains(&table.name);
-    let first = |table: &TableAt| {
-        let uses = |one: &&StatementOutcome| {
-            one.found.as_ref().is_some_and(|found| found.held.contains_key(&table.oid))
-        };
-        Some((table.name.clone(), statements.iter().find(uses)?.number))
-    };
-    tables.iter().filter(is_unfilled).filter_map(first).collect()
 }

@@ -31,6 +31,7 @@ mod suited;
 mod support;
 mod tablespaces;
 mod triggers;
+mod unanalyzed;
 mod unmatched;
 mod vacuums;
 mod ways;

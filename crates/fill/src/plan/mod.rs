@@ -62,6 +62,22 @@ pub fn plan<'a>(
     resume: bool,
 ) -> LocalBoxFuture<'a, Result<Plan, FillError>> {
     Box::pin(async move {
+        let (plan, space) = plan_and_space(survey, connection, request, resume).await?;
+        space.map(|()| plan)
+    })
+}
+
+/// As [`plan`], but with the error of a disk that lacks room beside the plan.
+///
+/// # Errors
+/// If the request cannot be met, whatever room the disk has.
+pub fn plan_and_space<'a>(
+    survey: &'a Survey,
+    connection: &'a Connection,
+    request: &'a Request,
+    resume: bool,
+) -> LocalBoxFuture<'a, Result<(Plan, Result<(), FillError>), FillError>> {
+    Box::pin(async move {
         if let Some(schema) = &request.schema {
             refuse_odd_name(schema)?;
         }
@@ -78,10 +94,9 @@ pub fn plan<'a>(
             pgrig_tables::refuse_other_shape(connection, &plan).await?;
         }
         // Of an interrupted fill some is there already, and has its space.
-        if let Some(disk) = survey.environment.data_volume.as_ref().filter(|_| plan.unfinished.is_none()) {
-            refuse_too_little(disk, request, &plan)?;
-        }
-        Ok(plan)
+        let disk = survey.environment.data_volume.as_ref().filter(|_| plan.unfinished.is_none());
+        let space = disk.map_or(Ok(()), |disk| refuse_too_little(disk, request, &plan));
+        Ok((plan, space))
     })
 }
 

@@ -26,7 +26,9 @@ mod triggers;
 pub use create::create_schema;
 pub use limits::SchemaLimits;
 pub use outcome::{FilledTable, SchemaOutcome};
-pub use plan::{PlannedTable, SchemaPlan, TableState, is_name_of, plan_schema, triggers_of_schema};
+pub use plan::{
+    PlannedTable, SchemaPlan, TableState, is_name_of, plan_schema, plan_schema_and_space, triggers_of_schema,
+};
 pub use request::{Modelled, ModelledType, OriginalHeap, RowsRule, SchemaAmount, SchemaRequest, TableRows};
 pub use run::{SchemaObserver, run_schema};
 pub use steps::FillSteps;

@@ -2,7 +2,7 @@
 
 use crate::bench::error::BenchError;
 use crate::bench::request::{BenchRequest, Site};
-use crate::bench::run::bench_server::{Active, Content, dangerous};
+use crate::bench::run::bench_server::{Active, Content, DUMP_OF_IT, dangerous};
 use crate::bench::variant::{Choice, Means, Missing, Variant};
 use crate::clone::Measured;
 use futures_util::future::LocalBoxFuture;
@@ -71,8 +71,15 @@ pub fn check<'a>(
                 "there is nothing to copy: give --from FILE or a database (-d)".to_owned(),
             );
         }
-        if let Err(why) = &site.tmpfs {
-            lacks(Means::Tmpfs, why.clone());
+        match (&site.tmpfs, &request.content) {
+            (Err(why), _) => lacks(Means::Tmpfs, why.clone()),
+            (Ok(_), Content::Database(name)) => {
+                let why = format!(
+                    "a server in memory has no copy of database {name}: to measure it, run {DUMP_OF_IT}"
+                );
+                lacks(Means::Tmpfs, why);
+            }
+            (Ok(_), Content::Empty | Content::Script(_)) => {}
         }
         if let (Err(how), false) = (&site.own, request.allow_dangerous) {
             let why = format!(

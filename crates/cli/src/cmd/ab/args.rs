@@ -29,8 +29,8 @@ pub(crate) struct AbArgs {
     #[arg(value_name = "COMMAND", required = true, num_args = 2..)]
     pub(crate) commands: Vec<String>,
 
-    /// Measure N rounds, after a warm-up round. For a verdict other than inconclusive, one comparison (one judged figure of one command
-    /// against the first command) needs 6 rounds, 2 or 3 need 7, 4 to 6 need 8
+    /// Measure N rounds, after a warm-up round. A verdict other than inconclusive needs 6 rounds for one figure of two commands. It needs 7
+    /// rounds for 2 or 3 comparisons (judged figures times commands after the first), and 8 for 4 to 6
     #[arg(long, value_name = "N", default_value = "10", value_parser = value_parser!(u16).range(1..=MOST_ROUNDS))]
     pub(crate) rounds: u16,
 

@@ -82,8 +82,12 @@ fn left_out(plan: &Plan) -> String {
 /// The data that pgrig makes.
 fn data(origin: &str, sizes: &Sizes) -> String {
     let measured: Vec<String> = sizes.measured.iter().map(|size| bytes(*size)).collect();
-    let lack = if sizes.lack_restore_times(memory()) {
-        "; restore times will not be known at this --up-to, and pgrig will print the --up-to to give"
+    let memory = memory();
+    let lack = if sizes.lack_backup_times(memory) {
+        "; at this --up-to, backup and restore times will not be known, and perhaps not the disk space of dumps: pgrig will print the \
+         --up-to to give"
+    } else if sizes.lack_restore_times(memory) {
+        "; at this --up-to, restore times will not be known, and perhaps not the disk space of dumps: pgrig will print the --up-to to give"
     } else {
         ""
     };

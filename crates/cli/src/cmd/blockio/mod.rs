@@ -52,11 +52,16 @@ async fn measure(
     if !arguments.explain {
         blockio::clear_leftovers(&chosen.target, request).await?;
     }
-    let plan = Plan::new(&connection, &survey, request).await?;
+    let (plan, space) = if arguments.explain {
+        Plan::and_space(&connection, &survey, request).await?
+    } else {
+        (Plan::new(&connection, &survey, request).await?, Ok(()))
+    };
     // The run has sessions of its own.
     connection.close().await;
     if arguments.explain {
-        return conduct::explained(printer, &arguments.save, &plan, text::plan(&plan, &survey));
+        conduct::explained(printer, &arguments.save, &plan, text::plan(&plan, &survey))?;
+        return Ok(space?);
     }
     printer.say(text::plan(&plan, &survey) + "\n");
 

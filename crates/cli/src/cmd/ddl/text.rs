@@ -64,7 +64,10 @@ pub(crate) fn plan(plan: &Plan, request: &Request) -> String {
     let more = if more > 0 { format!(", and {more} more") } else { String::new() };
     let statements = request.script.statements.len();
     let tables = match plan.tables.len() {
-        0 => format!("none of {}: no statement uses any", request.schema.origin),
+        0 if plan.without_rows.is_empty() => {
+            format!("none of {}: no statement uses any", request.schema.origin)
+        }
+        0 => format!("none of {}: those that statements use have no rows there", request.schema.origin),
         number => format!("{number} of {}: {}{more}", request.schema.origin, named.join(", ")),
     };
     let sizes =
@@ -76,7 +79,18 @@ pub(crate) fn plan(plan: &Plan, request: &Request) -> String {
     );
     let _ = write!(text, "\n  time         {}", estimate(plan.seconds));
     if !plan.empty.is_empty() {
-        let _ = write!(text, "\n  left empty   {} that no statement uses", plan.empty.len());
+        let tables = counted(plan.empty.len() as u64, "table");
+        let _ = write!(text, "\n  left empty   {tables} that no statement uses");
+    }
+    if let Some(first) = plan.without_rows.first() {
+        let named: Vec<&str> = plan.without_rows.iter().take(NAMED).map(String::as_str).collect();
+        let named = named.join(", ");
+        let more = plan.without_rows.len().saturating_sub(NAMED);
+        let more = if more > 0 { format!(", and {more} more") } else { String::new() };
+        let _ = write!(
+            text,
+            "\n  left empty   {named}{more}: no rows in the original; to fill one, give --rows {first}=ROWS"
+        );
     }
     for rule in plan.suited.iter().take(NAMED) {
         let _ = write!(text, "\n  values       {}", cut(rule, 66));

@@ -16,6 +16,14 @@ use crate::app::size::Size;
 use crate::cmd::fill::level::Level;
 use crate::cmd::fill::mark::Marks;
 
+/// Help of --scale.
+const SCALE: &str = "Instead of SIZE:\n\
+    - pgbench's tables: pgbench's scale; scale 1 is 100,000 rows of pgbench_accounts\n\
+    - --model: SCALE times the original's rows of each table, for example 0.1\n\
+    - --ddl or --all-tables, without --rows: 10,000*SCALE rows of a table without foreign keys, and of any other table 3 times the \
+    rows of the largest table that it references\n\
+    - --ddl or --all-tables, with --rows N: N*SCALE rows; numbers of --rows TABLE=N stay";
+
 /// Fill a server with test data of a given size
 ///
 /// By default, pgrig creates the four tables of `pgbench -i`, with the same values, primary keys and statistics. To fill
@@ -65,11 +73,7 @@ pub(crate) struct FillArgs {
     #[arg(conflicts_with = "scale")]
     pub(crate) size: Option<Size>,
 
-    /// Instead of SIZE: pgbench's scale. Scale 1 is 100,000 rows of pgbench_accounts. With --model: multiply the
-    /// original's number of rows of each table by SCALE, for example 0.1. With --ddl or --all-tables, you can give --scale and
-    /// --rows together: pgrig multiplies the N of --rows N by SCALE, but not the numbers of --rows TABLE=N. Without --rows, a table without foreign keys gets 10,000*SCALE rows, and any other table 3
-    /// times the rows of the largest table that it references
-    #[arg(short, long, help_heading = "How much")]
+    #[arg(short, long, help = SCALE, help_heading = "How much")]
     pub(crate) scale: Option<Factor>,
 
     /// Instead of SIZE: the number of rows of pgbench_accounts. With tables of your own: N rows for each table, or TABLE=N
@@ -223,7 +227,7 @@ pub(crate) struct FillArgs {
     #[arg(long, help_heading = "Limits", conflicts_with = "until_free")]
     pub(crate) brim: bool,
 
-    /// With --brim: leave at least SIZE free. If WAL and checkpoints need more, leave as much as they need. pgrig must see the
+    /// With --brim: leave at least SIZE free, or the space that WAL and checkpoints need, if that is more. pgrig must see the
     /// free space (see --brim)
     #[arg(long, value_name = "SIZE", requires = "brim", help_heading = "Limits")]
     pub(crate) reserve: Option<Size>,

@@ -111,7 +111,12 @@ async fn fill(
         clear_abandoned(home, chosen, &connection, &survey, printer).await;
     }
     let steps = planning(printer);
-    let plan = fill::plan(&survey, &connection, request, !arguments.no_resume).await?;
+    let resume = !arguments.no_resume;
+    let (plan, space) = if arguments.explain {
+        fill::plan_and_space(&survey, &connection, request, resume).await?
+    } else {
+        (fill::plan(&survey, &connection, request, resume).await?, Ok(()))
+    };
     drop(steps);
     let mut conduct = Conduct {
         limits: arguments.limits(),
@@ -127,6 +132,7 @@ async fn fill(
             planned += "\n  drops        not checked: another session holds a lock on the tables";
         }
         conduct::explained(printer, &arguments.save, &plan, planned)?;
+        space?;
         return Ok(None);
     }
     printer.say(planned + "\n");

@@ -39,8 +39,8 @@ pub(crate) enum ModelAction {
     /// pgrig compares each value in pg_stats (a field). ANALYZE reads a random sample, so its results vary.
     /// pgrig therefore runs ANALYZE five times on the copy, and takes the median of each field. With
     /// --analyze-original, it also runs ANALYZE eleven times on the original, and takes the mean; otherwise
-    /// it takes the present statistics of the original. A field agrees if the difference is at most a
-    /// tolerance, which depends on how much the results of the ANALYZE runs vary.
+    /// it takes the present statistics of the original. A field agrees if it differs by no more than
+    /// ANALYZE's own scatter (the tolerance).
     ///
     /// ORIGINAL and COPY are each a database name, a URI or a keyword string; ORIGINAL can also be a model file. A name means a database on the server that -h, -p, -U or
     /// --instance selects; without these options, on the server that psql would use.
@@ -62,8 +62,8 @@ pub(crate) struct CaptureArgs {
     pub(crate) schema: Option<String>,
 
     /// Replace each number, date or time that occurs in fewer than ROWS rows with a random value between the next smaller and the next
-    /// larger value in the statistics. If these two are close, the original value can stay in the model. (pgrig replaces texts in any case.) Replace the long numbers of a column, such as phone numbers, if on average fewer
-    /// than ROWS rows have the same number. For a table with fewer than ROWS rows, record only the number of rows
+    /// larger value in the statistics. If these two are close, the original value can stay in the model. Replace the long numbers of a column, such as phone numbers, if on average fewer
+    /// than ROWS rows have the same number. For a table with fewer than ROWS rows, record only the number of rows. (pgrig replaces texts in any case.)
     #[arg(long, value_name = "ROWS", default_value_t = K, help_heading = "Privacy")]
     pub(crate) k: u32,
 

@@ -1,10 +1,10 @@
 //! `pgrig server`: the embedded PostgreSQL.
 
-use std::ffi::OsString;
+mod psql;
+
 use std::fs::File;
 use std::io::{self, Write};
 use std::path::Path;
-use std::process::Command;
 
 use comfy_table::{Table, presets};
 use connect::Target;
@@ -15,7 +15,7 @@ use pgserver::{
 };
 
 use crate::app::args::{EmbeddedArgs, InstanceName, ServerAction, ServerArgs};
-use crate::app::failure::{Context, Failure, MachineFailure};
+use crate::app::failure::{Context, Failure};
 use crate::app::instance::{existing, existing_to_use};
 use crate::app::json;
 use crate::app::printer::Printer;
@@ -33,7 +33,7 @@ pub(crate) fn run(arguments: &ServerArgs, printer: &Printer) -> Result<(), Failu
         ServerAction::Restart(name) => restart(&home, name, printer),
         ServerAction::Url { name, database } => url(&home, name, database.as_deref(), printer),
         ServerAction::Psql { name, database, arguments } => {
-            psql(&home, name, database.as_deref(), arguments, printer)
+            psql::run(&home, &name.instance, database.as_deref(), arguments, printer)
         }
         ServerAction::Logs(name) => logs(&home, name),
         ServerAction::Destroy { instance } => destroy(&home, instance, printer),
@@ -84,32 +84,6 @@ fn restart(home: &Home, name: &InstanceName, printer: &Printer) -> Result<(), Fa
     existing_to_use(home, &name.instance)?.stop(&|event| printer.say(event))?;
     let embedded = EmbeddedArgs { instance: Some(name.instance.clone()), ..EmbeddedArgs::default() };
     start(home, &embedded, false, printer)
-}
-
-/// Runs psql; stops the server afterwards if it was started for that.
-fn psql(
-    home: &Home,
-    name: &InstanceName,
-    database: Option<&str>,
-    arguments: &[OsString],
-    printer: &Printer,
-) -> Result<(), Failure> {
-    let running = existing_to_use(home, &name.instance)?.attach_or_start(&|event| printer.say(event))?;
-    let at = running.connection();
-    let url = at.url_of(database.unwrap_or(at.database));
-    let ran = Command::new("psql").arg(url).args(arguments).status();
-    let stopped = running.stop_telling(&|event| printer.say(event));
-    match ran {
-        Ok(status) if status.success() => Ok(stopped?),
-        Ok(status) => Err(MachineFailure(format!("psql ended with {status}")).into()),
-        Err(error) if error.kind() == io::ErrorKind::NotFound => Err(MachineFailure(
-            "psql is not installed: install PostgreSQL's client programs (Debian: postgresql-client), or give \
-             the output of pgrig server url to another client"
-                .to_owned(),
-        )
-        .into()),
-        Err(error) => Err(MachineFailure(format!("cannot run psql: {error}")).into()),
-    }
 }
 
 fn fetch(home: &Home, major: Option<Major>, from: Option<&Path>, printer: &Printer) -> Result<(), Failure> {

@@ -190,7 +190,8 @@ fn transactions(arguments: &TpsArgs, request: &Request, outcome: &Outcome) -> St
         }
         _ => {}
     }
-    row("due", due, 0, String::new());
+    let due_means = if request.rate.is_some() { "had a scheduled start" } else { "were begun by a client" };
+    row("due", due, 0, due_means.to_owned());
     if counts.retried > 0 {
         row(
             "retried",

@@ -163,13 +163,38 @@ pub fn plan_schema<'a>(
     steps: Steps<'a>,
 ) -> LocalBoxFuture<'a, Result<Option<SchemaPlan>, FillError>> {
     Box::pin(async move {
+        match plan_schema_and_space(survey, connection, request, single, resume, steps).await? {
+            Some((plan, space)) => space.map(|()| Some(plan)),
+            None => Ok(None),
+        }
+    })
+}
+
+/// A plan with the error of a disk that lacks room.
+type WithSpace = (SchemaPlan, Result<(), FillError>);
+
+/// As [`plan_schema`], but with the error of a disk that lacks room beside the plan.
+///
+/// # Errors
+/// If the request cannot be met, whatever room the disk has.
+pub fn plan_schema_and_space<'a>(
+    survey: &'a Survey,
+    connection: &'a Connection,
+    request: &'a SchemaRequest,
+    single: Option<&'a Subject>,
+    resume: bool,
+    steps: Steps<'a>,
+) -> LocalBoxFuture<'a, Result<Option<WithSpace>, FillError>> {
+    Box::pin(async move {
         let planner = Planner::new(survey, connection, request, steps);
         // The fill of a single table knows no tables to leave out.
         let single = single.filter(|_| request.exclude.is_empty());
         let found = record::find(connection, request).await?;
         let filled_before = record::filled(found.as_ref());
         match found {
-            Some(FoundRecord::Same(begun)) if resume => return planner.resumed(begun).await.map(Some),
+            Some(FoundRecord::Same(begun)) if resume => {
+                return Ok(Some((planner.resumed(begun).await?, Ok(()))));
+            }
             Some(FoundRecord::Other(schema)) if resume => {
                 return Err(BegunError::UnfinishedSchema { schema }.into());
             }
@@ -192,8 +217,8 @@ pub fn plan_schema<'a>(
         let plan = planner.plan(single.is_some()).await;
         planner.run("ROLLBACK").await?;
         let Some(plan) = plan? else { return Ok(None) };
-        planner.refuse_too_little(&plan)?;
-        Ok(Some(SchemaPlan { filled_before, ..plan }))
+        let space = planner.refuse_too_little(&plan);
+        Ok(Some((SchemaPlan { filled_before, ..plan }, space)))
     })
 }
 

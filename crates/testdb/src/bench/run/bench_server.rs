@@ -28,7 +28,7 @@ const CLONE_ROUNDS: usize = 3;
 const SERVER_WIDE: [&str; 2] = ["fsync", "full_page_writes"];
 
 /// The remedy where a database's tables cannot be unlogged as they are.
-const DUMP_OF_IT: &str = "pg_dump --no-owner --no-publications -f FILE, and give --from FILE";
+pub(crate) const DUMP_OF_IT: &str = "pg_dump --no-owner --no-publications -f FILE, and give --from FILE";
 
 /// The content of the databases.
 #[derive(Debug)]

@@ -19,8 +19,9 @@ pub(crate) const CHANGES: f64 = 1.0;
 #[command(next_help_heading = "Forecast")]
 pub(crate) struct SizedArgs {
     /// Forecast for tables and indexes of SIZE in total: pgrig fills three smaller databases on its own PostgreSQL, and rehearses
-    /// each. pgrig forecasts if you give --size, --up-to, --model or --schema-file; otherwise it rehearses the database itself. With
-    /// --model, or with -d and --up-to, SIZE defaults to the size of the original
+    /// each. With --model, or with -d and --up-to, SIZE defaults to the size of the original
+    ///
+    /// When pgrig forecasts: if you give --size, --up-to, --model or --schema-file. Otherwise it rehearses the database itself.
     #[arg(long, value_name = "SIZE")]
     pub(crate) size: Option<Size>,
 

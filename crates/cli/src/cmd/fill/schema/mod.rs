@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 
 use fill::{
     FilledTable, Observer, PlannedTable, Request, SchemaLimits, SchemaObserver, SchemaOutcome, SchemaPlan,
-    SchemaRequest, Sizes, Skipped, plan_schema, run_schema,
+    SchemaRequest, Sizes, Skipped, plan_schema, plan_schema_and_space, run_schema,
 };
 use indicatif::{MultiProgress, ProgressDrawTarget};
 use measure::{Note, Trial, Unit};
@@ -53,13 +53,20 @@ pub(super) async fn fill(
     let subject = single.map(|single| &single.subject);
     let steps = planning(printer);
     let told = |text: &str| steps.step(text);
-    let plan = plan_schema(&survey, &connection, request, subject, !arguments.no_resume, &told).await?;
+    let resume = !arguments.no_resume;
+    let found = if arguments.explain {
+        plan_schema_and_space(&survey, &connection, request, subject, resume, &told).await?
+    } else {
+        let plan = plan_schema(&survey, &connection, request, subject, resume, &told).await?;
+        plan.map(|plan| (plan, Ok(())))
+    };
     drop(steps);
-    let Some(plan) = plan else { return Ok(Filled::None) };
+    let Some((plan, space)) = found else { return Ok(Filled::None) };
     let limits = arguments.limits();
     let planned = text::plan(&plan, &survey, &limits, arguments.explain);
     if arguments.explain {
         conduct::explained(printer, &arguments.save, &plan, planned)?;
+        space?;
         return Ok(Filled::All);
     }
     printer.say(planned + "\n");

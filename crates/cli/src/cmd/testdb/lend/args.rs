@@ -11,6 +11,10 @@ use crate::app::duration::Length;
 const INSTANCE: &str = "Use this instance of pgrig's own PostgreSQL, even if PGHOST or another variable names a server \
                         [default: the instance called default]";
 
+/// Help of -d where databases are lent.
+const DBNAME: &str = "Name the server: URI (postgresql://…), keyword string (host=…), or a database to connect to. The lent database is \
+                      not a copy of this database: for a copy, give --template DBNAME [default: PGDATABASE, else as for psql]";
+
 /// Not in help: options with which an instance is created or started.
 fn hidden(argument: Arg) -> Arg {
     argument.hide(true)
@@ -62,7 +66,7 @@ impl LendAction {
 /// the keeper has started pgrig's own PostgreSQL, other commands cannot use that instance until the keeper exits: to use
 /// both, run `pgrig server start` first. The role needs CREATEDB.
 #[derive(Debug, Args)]
-#[command(after_help = "Examples:\n  \
+#[command(mut_arg("dbname", |dbname| dbname.help(DBNAME)), after_help = "Examples:\n  \
     eval \"$(pgrig testdb new --from schema.sql)\"    # dropped when the shell exits\n  \
     DATABASE_URL=$(pgrig testdb new --format url --for 1h) python3 -m pytest\n  \
     pgrig testdb new --template mydb --for 1h --format json\n  \
