@@ -39,6 +39,9 @@ fn as_arguments(words: &[String], option: &str) -> String {
 
 /// The remedy for an option that no verb has, or that is written before the verb.
 fn of_any(words: &[String], option: &str) -> Option<String> {
+    if let Some(text) = initialized(words) {
+        return Some(text);
+    }
     let text = match option {
         "-h" => "for help, give --help or -?; -h is the host of a server",
         "-v" => "for the version, give --version or -V",
@@ -54,16 +57,21 @@ fn of_any(words: &[String], option: &str) -> Option<String> {
     Some(text.to_owned())
 }
 
-/// The remedy for an option before the verb, or without one.
+/// The remedy for `pgrig -i`, with any other options of `pgbench -i`.
+fn initialized(words: &[String]) -> Option<String> {
+    let is_asked = words.iter().any(|word| ["-i", "--initialize"].contains(&word.as_str()));
+    let has_verb = words.iter().any(|word| is_verb(word));
+    (is_asked && words.first()?.starts_with('-') && !has_verb).then(|| intended::initialize(words))
+}
+
+/// The remedy for an option before the verb.
 fn displaced(words: &[String], option: &str) -> Option<String> {
     if !words.first()?.starts_with('-') {
         return None;
     }
-    if let Some(at) = words.iter().position(|word| is_verb(word)) {
-        let moved = shown(&[&words[at..], &words[..at]].concat());
-        return Some(format!("write {option} after the command: pgrig {moved}"));
-    }
-    ["-i", "--initialize"].contains(&option).then(|| intended::initialize(words))
+    let at = words.iter().position(|word| is_verb(word))?;
+    let moved = shown(&[&words[at..], &words[..at]].concat());
+    Some(format!("write {option} after the command: pgrig {moved}"))
 }
 
 /// The remedy for the option with which other programs name a database.
@@ -215,6 +223,7 @@ mod tests {
             ("backup --rto 4h rehearse -d shop", "--rto", "pgrig backup rehearse --rto 4h -d shop"),
             ("backup --restore a.dump", "--restore", "pgrig backup check --restore a.dump"),
             ("micro --expr i+1 --expr=i+2", "--expr", "pgrig micro i+1 i+2"),
+            ("-s 5 -i -h 127.0.0.1 shop", "-s", "pgrig fill --scale 5 -h 127.0.0.1 -d shop"),
         ] {
             let words: Vec<String> = line.split(' ').map(str::to_owned).collect();
             let remedy = remedy(&words, option).unwrap();
