@@ -16,8 +16,8 @@ use std::time::Duration;
 
 use connect::Connection;
 use fill::{
-    self, Abandoned, Arrival, Conduct, FillError, Outcome, Part, Plan, Rehearsed, Request, SCRATCH_SCHEMA,
-    Spread, turning_point,
+    self, Abandoned, Amount, Arrival, Conduct, FillError, InitStep, Outcome, Part, Plan, Rehearsed, Request,
+    SCRATCH_SCHEMA, Spread, turning_point,
 };
 use measure::human::{bytes, counted, grouped};
 use measure::{Note, Trial, Unit, rate_changes, rate_sentences};
@@ -59,6 +59,10 @@ pub(crate) fn run(arguments: &FillArgs, printer: &Printer) -> Result<(), Failure
     });
     let single = if is_of_schema { None } else { Some(arguments.request()?) };
     if let Some(single) = &single {
+        if single.amount == Amount::Nothing && single.steps.include(InitStep::Generate) {
+            let remedy = "give SIZE, --scale N, --rows N, or a limit (--brim, --until-free or --for)";
+            return Err(arguments.without_amount(remedy).into());
+        }
         single.check()?;
     }
     let spent = Cell::new(None);

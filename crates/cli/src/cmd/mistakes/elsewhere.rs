@@ -216,6 +216,8 @@ mod tests {
     fn options_of_other_programs_get_commands_that_work() {
         for (line, option, told) in [
             ("ddl -f m.sql -d shop", "-f", "pgrig ddl m.sql -d shop"),
+            ("ddl -f m.sql -d postgresql://u:s3cret@h/d", "-f", "pgrig ddl m.sql -d postgresql://u@h/d"),
+            ("backup -dpostgresql://u:s3cret@h/d", "-d", "pgrig backup rehearse -dpostgresql://u@h/d"),
             ("ddl --file=m.sql", "--file", "pgrig ddl m.sql"),
             ("testdb unlog -fa.sql -o b.sql", "-f", "pgrig testdb unlog a.sql -o b.sql"),
             ("backup check -f shop.dump", "-f", "pgrig backup check shop.dump"),
