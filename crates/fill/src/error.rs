@@ -12,6 +12,7 @@ use crate::probe::ProbeError;
 use crate::remains::{Remains, StartOver};
 use crate::request::InitStep;
 use crate::run::direct::NotDirect;
+use crate::sql::ddl::ANOTHER_DATABASE;
 use catalog::CatalogError;
 use connect::{ConnectError, SqlState};
 use server::SurveyError;
@@ -444,11 +445,22 @@ impl FillError {
     pub fn of_sql(&self) -> Option<String> {
         let Self::Ddl { problem, .. } = self else { return None };
         let of_fill = [
+            ". To create the tables elsewhere, give --schema NAME if the statements name no schema, or another database: -d DBNAME",
             ". To fill tables that exist, give --all-tables, or --table",
             ", or give another --schema",
             ", or give --table NAME",
         ];
         Some(of_fill.iter().fold(problem.clone(), |problem, advice| problem.replace(advice, "")))
+    }
+
+    /// The error of SQL that creates what exists, with the way to another database of the user's server. None for other errors.
+    pub fn in_another_database(&self, way: &str) -> Option<Self> {
+        let Self::Ddl { problem, sqlstate } = self else { return None };
+        let is_of_database = problem.contains(ANOTHER_DATABASE);
+        is_of_database.then(|| Self::Ddl {
+            problem: problem.replace(ANOTHER_DATABASE, &format!("another database: {way}")),
+            sqlstate: sqlstate.clone(),
+        })
     }
 
     /// The error of tables that reference each other, whose remedies depend on the verb.

@@ -140,3 +140,29 @@ fn an_archive_of_pg_dump_becomes_sql_by_the_command_that_the_error_names() {
     rig.done(&format!("fill --ddl {} --rows 5 --instance default -d copy", schema.display()));
     assert_eq!(server.database("copy").number("SELECT count(*) FROM item"), 5);
 }
+
+#[test]
+fn tables_that_exist_are_created_elsewhere_by_the_options_that_the_error_names() {
+    if !testkit::require(testkit::Need::Clients) {
+        return;
+    }
+    let rig = Rig::new();
+    let script = rig.home.path().join("shop.sql");
+    std::fs::write(&script, "CREATE TABLE shop (id int PRIMARY KEY)").unwrap();
+    let fill = format!("pgrig fill --ddl {} --rows 5", script.display());
+    for instance in ["default", "old"] {
+        let fill = format!("{fill} --instance {instance}");
+        assert_eq!(paste(&rig, &fill).code, Some(0));
+        let refused = paste(&rig, &fill);
+        assert_eq!(refused.code, Some(2), "{refused:#?}");
+        let way = refused.stderr.split("another database: run ").nth(1).unwrap();
+        let way = way.split(". To fill").next().unwrap();
+        let (created, options) = way.split_once(", and give ").unwrap();
+        let created = paste(&rig, created);
+        assert_eq!(created.code, Some(0), "{created:#?}");
+        let filled = paste(&rig, &format!("{fill} {options}"));
+        assert_eq!(filled.code, Some(0), "{filled:#?}");
+        let filled = paste(&rig, &format!("{fill} --schema other"));
+        assert_eq!(filled.code, Some(0), "{filled:#?}");
+    }
+}
