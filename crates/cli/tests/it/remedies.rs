@@ -76,6 +76,22 @@ fn without_a_local_server_the_way_to_pgrigs_own_is_one_that_the_command_has() {
     assert!(said.contains("database names, and unset PGPORT and PGDATABASE"), "{said}");
 }
 
+/// A --scratch without a host, whose port has no server.
+#[test]
+fn without_a_local_server_for_the_measurement_ddl_leaves_out_scratch() {
+    let rig = Rig::new();
+    let schema = rig.home.path().join("schema.sql");
+    std::fs::write(&schema, "CREATE TABLE t (id int)").unwrap();
+    let ddl = format!("ddl -c VACUUM --schema-file {} --scratch", schema.display());
+    for (scratch, port) in [("foo", "1"), ("port=1", "5432")] {
+        let ran = rig.command(&format!("{ddl} {scratch}")).env("PGPORT", port).output().unwrap();
+        let said = String::from_utf8_lossy(&ran.stderr);
+        assert_eq!(ran.status.code(), Some(1), "{said}");
+        assert!(said.contains(&format!("--scratch {scratch}: no PostgreSQL server listens")), "{said}");
+        assert!(said.contains("leave out --scratch") && !said.contains("--instance"), "{said}");
+    }
+}
+
 #[test]
 fn a_model_of_a_database_with_a_closed_schema_names_the_schema() {
     let rig = Rig::new();
