@@ -93,6 +93,25 @@ fn without_a_local_server_for_the_measurement_ddl_leaves_out_scratch() {
 }
 
 #[test]
+fn tables_of_pgbench_are_made_where_tps_looks_for_them() {
+    let rig = Rig::new();
+    let server = rig.server("");
+    server.execute("CREATE DATABASE shop");
+    server.execute("CREATE DATABASE store");
+    let shop = server.url.replace("/postgres?", "/shop?");
+    for database in [format!("-d {shop}"), "--instance default -d store".to_owned()] {
+        let tps = format!("tps -t 1 {database}");
+        let refused = rig.run(&tps);
+        assert_eq!(refused.code, Some(2), "{refused:#?}");
+        let command = refused.stderr.split("fill it first (").nth(1).unwrap().split(')').next().unwrap();
+        let filled = paste(&rig, &command.replace("--scale 10", "--scale 1"));
+        assert_eq!(filled.code, Some(0), "{filled:#?}");
+        let again = rig.run(&tps);
+        assert_eq!(again.code, Some(0), "{again:#?}");
+    }
+}
+
+#[test]
 fn a_model_of_a_database_with_a_closed_schema_names_the_schema() {
     let rig = Rig::new();
     let server = rig.server("");
