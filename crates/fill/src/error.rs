@@ -57,6 +57,18 @@ pub enum FillError {
         /// The most that one table holds.
         most: u64,
     },
+    /// More rows than the ids of existing tables can number.
+    #[error(
+        "the ids of the existing tables are integer, so the tables can grow by at most {} ({most} rows): give a smaller amount, or \
+         --drop instead of --append, which makes new tables with bigint ids",
+        bytes(rounded_down(*size))
+    )]
+    NarrowIds {
+        /// The growth that is possible, bytes.
+        size: u64,
+        /// The same, rows.
+        most: u64,
+    },
     /// More loading connections than the server takes.
     #[error("--streams {streams} is too many for this server's max_connections: give at most {most}")]
     Streams {
@@ -494,6 +506,7 @@ impl Classified for FillError {
             Self::Size { .. }
             | Self::Scale { .. }
             | Self::Rows { .. }
+            | Self::NarrowIds { .. }
             | Self::Streams { .. }
             | Self::Combination(_)
             | Self::Cycle(_)
