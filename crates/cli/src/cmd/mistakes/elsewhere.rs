@@ -2,11 +2,11 @@
 
 use clap::Arg;
 
-use super::{command_of, has_option, intended, is_verb, path};
+use super::{command_of, foreign, intended, is_verb, path};
 use crate::app::command_line::shown;
 
 /// Options that name a server.
-const OF_SERVERS: [&str; 9] =
+pub(super) const OF_SERVERS: [&str; 9] =
     ["-d", "--dbname", "-h", "--host", "-p", "--port", "-U", "--username", "--instance"];
 
 /// The remedy for an option that another verb or program has.
@@ -16,12 +16,14 @@ pub(super) fn remedy(words: &[String], option: &str) -> Option<String> {
         .or_else(|| file(words, &names, option))
         .or_else(|| of_fill(words, &names, option))
         .or_else(|| of_backup(words, &names, option))
-        .or_else(|| of_others(words, &names, option))?;
+        .or_else(|| of_others(words, &names, option))
+        .or_else(|| foreign::command_first(words, option))
+        .or_else(|| foreign::remedy(words, &names, option))?;
     Some(text + "\n")
 }
 
 /// The value of an option as a word for a shell, or `placeholder`.
-fn value(words: &[String], option: &str, placeholder: &str) -> String {
+pub(super) fn value(words: &[String], option: &str, placeholder: &str) -> String {
     let value = intended::value_of(words, option).filter(|value| !value.starts_with('-'));
     value.map_or_else(|| placeholder.to_owned(), |value| shown(&[value]))
 }
@@ -130,7 +132,6 @@ fn of_fill(words: &[String], names: &[&str], option: &str) -> Option<String> {
 /// The remedy for an option that `backup` or one of its commands does not have.
 fn of_backup(words: &[String], names: &[&str], option: &str) -> Option<String> {
     match names {
-        ["backup", first, ..] if first.starts_with('-') => Some(command_first(words, option)),
         ["backup", "check", ..] if OF_SERVERS.contains(&option) => Some(format!(
             "pgrig backup check reads a backup and needs no server: leave out {option}; to measure backups of a database, give pgrig \
              backup rehearse -d DBNAME"
@@ -138,19 +139,6 @@ fn of_backup(words: &[String], names: &[&str], option: &str) -> Option<String> {
         ["backup", "rehearse", ..] => way(words, option),
         _ => None,
     }
-}
-
-/// The remedy for options of `backup` before its command, or without one.
-fn command_first(words: &[String], option: &str) -> String {
-    let is_command = |word: &&String| ["rehearse", "check"].contains(&word.as_str());
-    let named = words.iter().find(is_command).map(String::as_str);
-    let of_check = || {
-        let command = |name: &str| command_of(&["backup", name].map(str::to_owned)).0;
-        has_option(&command("check"), option) && !has_option(&command("rehearse"), option)
-    };
-    let command = named.unwrap_or_else(|| if of_check() { "check" } else { "rehearse" });
-    let rest: Vec<String> = words[1..].iter().filter(|word| !is_command(word)).cloned().collect();
-    format!("give the command first: pgrig backup {command} {}", shown(&rest))
 }
 
 /// The remedy for options of pg_dump's that are parts of a way.
@@ -177,6 +165,7 @@ fn way(words: &[String], option: &str) -> Option<String> {
 /// The remedy for options that other verbs do not have.
 fn of_others(words: &[String], names: &[&str], option: &str) -> Option<String> {
     match names {
+        ["ab", ..] => foreign::of_ab(words, option),
         ["ddl", ..] if option == "--trials" => Some(
             "pgrig ddl has no --trials: it runs the migration several times at each of three sizes; --quick runs it once"
                 .to_owned(),

@@ -1,6 +1,7 @@
 //! Adds remedies to errors of the command line.
 
 mod elsewhere;
+mod foreign;
 mod intended;
 mod misplaced;
 mod missing;
