@@ -51,6 +51,20 @@ pub(super) fn after_help(words: &[String]) -> Option<String> {
     Some(format!("{} {suggested}", path(rest).replacen("pgrig", "pgrig help", 1)))
 }
 
+/// The remedy for a command that restores a backup.
+pub(super) fn restore(words: &[String], command: &str) -> String {
+    let names =
+        words.iter().skip_while(|word| *word != command).skip(1).filter(|word| !word.starts_with('-'));
+    let names: Vec<&String> = names.collect();
+    let is_path = |name: &&&String| name.contains(['.', '/']) && !name.contains("://");
+    let file = names.iter().find(is_path).or(names.last()).map_or("FILE", |name| name.as_str());
+    format!(
+        "there is no command {command}: pgrig backup check {} --restore restores a backup on a server of pgrig's own, and checks it; \
+         to keep the tables, run PostgreSQL's own pg_restore\n",
+        shown(&[file.to_owned()])
+    )
+}
+
 /// Options of `pgbench -i` with a value that `pgrig fill` has under the same name.
 const OF_PGBENCH: [&str; 16] = [
     "-h",

@@ -62,7 +62,7 @@ const INSTEAD: [(&[&str], &str); 19] = [
         "pgrig testdb drop NAME drops a database that pgrig lent; pgrig server psql -- -c 'DROP DATABASE shop' drops one on pgrig's own server",
     ),
     (
-        &["dump", "pg_dump", "restore", "pg_restore", "backup"],
+        &["dump", "pg_dump", "backup"],
         "run PostgreSQL's own pg_dump or pg_restore; pgrig backup rehearse -d DBNAME measures them, and pgrig fill --ddl FILE fills the tables of a dump",
     ),
     (
@@ -135,6 +135,9 @@ fn verb(words: &[String], error: &Error) -> Option<String> {
     let word = string(error, ContextKind::InvalidSubcommand)?;
     if let Some(meant) = intended::of_server(words, word) {
         return Some(format!("there is no command {word}: run {meant}\n"));
+    }
+    if ["restore", "pg_restore"].contains(&word) {
+        return Some(intended::restore(words, word));
     }
     let known = |(words, _): &&(&[&str], &str)| words.contains(&word.to_ascii_lowercase().as_str());
     if let Some((_, instead)) = INSTEAD.iter().find(known) {
