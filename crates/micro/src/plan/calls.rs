@@ -84,9 +84,11 @@ pub(crate) fn is_select_of_value(sql: &str) -> bool {
     while let Ok(Some((kind, length))) = rest.token() {
         let word = String::from_utf8_lossy(&rest.bytes[..length]).to_ascii_lowercase();
         rest = rest.from(length);
+        if matches!(kind, Kind::Blank | Kind::Comment) {
+            continue;
+        }
         let is_ended = selected.is_some_and(|at| depth < at);
         match kind {
-            Kind::Blank | Kind::Comment => {}
             Kind::Close => depth = depth.saturating_sub(1),
             _ if is_ended => return false,
             Kind::Open => depth += 1,
