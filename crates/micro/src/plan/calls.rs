@@ -80,7 +80,7 @@ pub(crate) fn is_select_of_value(sql: &str) -> bool {
     let mut rest = Text::whole(sql);
     let mut depth = 0_u32;
     // Number of parentheses around the SELECT.
-    let mut selected = None;
+    let mut selected: Option<u32> = None;
     while let Ok(Some((kind, length))) = rest.token() {
         let word = String::from_utf8_lossy(&rest.bytes[..length]).to_ascii_lowercase();
         rest = rest.from(length);
