@@ -248,6 +248,7 @@ fn tcp_options(params: &Params) -> Result<TcpOptions, ConnectError> {
 
 /// The lists of hosts, addresses and ports, matched as libpq matches them.
 fn hosts(params: &Params, machine: &Machine) -> Result<Vec<Host>, ConnectError> {
+    refuse_ports(params)?;
     let names = list(params.get("host"));
     let addresses = list(params.get("hostaddr"));
     let ports = list(params.get("port"));
@@ -273,6 +274,31 @@ fn hosts(params: &Params, machine: &Machine) -> Result<Vec<Host>, ConnectError> 
             Ok(Host { address, port })
         })
         .collect()
+}
+
+/// Refuses hosts that are all written with their ports, `HOST:PORT`, as in URIs.
+fn refuse_ports(params: &Params) -> Result<(), ConnectError> {
+    let Some(setting) = params.get("host").filter(|_| params.get("hostaddr").is_none()) else {
+        return Ok(());
+    };
+    let Some(pairs) = list(Some(setting)).into_iter().map(with_port).collect::<Option<Vec<_>>>() else {
+        return Ok(());
+    };
+    let (hosts, ports): (Vec<&str>, Vec<&str>) = pairs.into_iter().unzip();
+    let [hosts, ports] = [hosts, ports].map(|names| names.join(","));
+    let expected = match &setting.origin {
+        Origin::Option(_) => format!("-h {hosts} -p {ports}"),
+        Origin::Environment(_) => format!("PGHOST={hosts} and PGPORT={ports}"),
+        Origin::ConnectionString | Origin::Service { .. } => format!("host={hosts} port={ports}"),
+    };
+    Err(invalid("host", setting, expected))
+}
+
+/// A host and its port, if they are written together.
+fn with_port(name: &str) -> Option<(&str, &str)> {
+    let (host, port) = name.split_once(':')?;
+    let is_port = !port.is_empty() && port.bytes().all(|byte| byte.is_ascii_digit());
+    (is_port && !host.is_empty() && !host.starts_with(['/', '@'])).then_some((host, port))
 }
 
 /// A comma-separated value; unset is one empty entry.

@@ -171,6 +171,24 @@ fn values_mean_what_the_documentation_says() {
 }
 
 #[test]
+fn ports_within_hosts_are_told_apart() {
+    let fixture = Fixture::new();
+    let hosts: [(&str, &str, &[(&str, &str)], &str); 4] = [
+        ("", "db:5433", &[], "-h db -p 5433"),
+        ("", "a:1,b:2", &[], "-h a,b -p 1,2"),
+        ("", "", &[("PGHOST", "db:5433")], "PGHOST=db and PGPORT=5433"),
+        ("host=db:5433", "", &[], "host=db port=5433"),
+    ];
+    for (dbname, host, env, told) in hosts {
+        let error = fixture.resolve([dbname, host, "", ""], env).err().unwrap().to_string();
+        assert!(error.ends_with(&format!(": give {told}")), "{error}");
+    }
+    for host in ["::1", "fe80::1", "/run/a:1", "db"] {
+        assert!(fixture.resolve(["", host, "", ""], &[]).is_ok(), "{host}");
+    }
+}
+
+#[test]
 fn options_that_have_no_effect_are_named() {
     let warnings = |text: &str| {
         let target = Fixture::new().resolve([text, "", "", ""], &[("PGOPTIONS", "-c geqo=off")]).unwrap();

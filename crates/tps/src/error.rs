@@ -139,6 +139,18 @@ pub enum TpsError {
     Interrupted,
 }
 
+/// The words after the command that fills pgbench's tables, where the options are not known.
+const SAME_SERVER: &str = ", with the same server and database";
+
+impl TpsError {
+    /// The error of missing or empty tables, with a command that names the server and the database by these options. None for other
+    /// errors.
+    pub fn with_server(&self, options: &str) -> Option<String> {
+        let is_of_tables = matches!(self, Self::NoTables { .. } | Self::Empty);
+        is_of_tables.then(|| self.to_string().replace(SAME_SERVER, options))
+    }
+}
+
 impl Classified for TpsError {
     fn class(&self) -> Class {
         match self {

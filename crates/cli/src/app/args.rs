@@ -5,8 +5,9 @@ use std::path::{Path, PathBuf};
 
 use clap::builder::{RangedI64ValueParser, RangedU64ValueParser};
 use clap::{Args, Subcommand};
-use pgserver::{Major, Profile};
+use pgserver::{Major, Profile, Spec};
 
+use crate::app::command_line::shown;
 use crate::app::failure::Usage;
 use crate::app::output::{Existing, refuse_unwritable};
 use crate::app::runs;
@@ -141,6 +142,20 @@ pub(crate) struct ServerAddress {
 }
 
 impl ServerChoice {
+    /// The options that name the server and the database, for a command to paste: ` -h HOST -d shop`.
+    pub(crate) fn shown(&self) -> String {
+        let Self { dbname, address: ServerAddress { host, port, username, embedded }, .. } = self;
+        // Other options of pgrig's own server select the instance, too.
+        let instance =
+            embedded.any().then(|| embedded.instance.clone().unwrap_or_else(|| Spec::default().name));
+        let options =
+            [("-h", host), ("-p", port), ("-U", username), ("--instance", &instance), ("-d", dbname)];
+        let named = options.into_iter().filter_map(|(option, value)| Some((option, value.as_ref()?)));
+        let words: Vec<String> =
+            named.flat_map(|(option, value)| [option.to_owned(), value.clone()]).collect();
+        if words.is_empty() { String::new() } else { format!(" {}", shown(&words)) }
+    }
+
     /// Whether one of the options names a server.
     pub(crate) fn any(&self) -> bool {
         let Self {

@@ -34,10 +34,36 @@ fn without_commands(words: Vec<String>) -> Vec<String> {
     words.into_iter().map(shown).collect()
 }
 
-/// Words as a shell reads them, without passwords.
+/// Words as a shell reads them, for a command to paste. Passwords of connection strings are left out: `***` would be the
+/// password of the pasted command.
 pub(crate) fn shown(words: &[String]) -> String {
-    let words = words.iter().map(|word| shell_word(&without_passwords(word)));
+    let words = words.iter().map(|word| shell_word(&left_out(word)));
     words.collect::<Vec<_>>().join(" ")
+}
+
+/// Whether [`shown`] leaves out a password of this word.
+pub(crate) fn has_password(word: &str) -> bool {
+    !word.contains(HIDDEN) && left_out(word) != without_passwords(word)
+}
+
+/// The word without the passwords of its connection string. Other passwords are replaced.
+fn left_out(word: &str) -> String {
+    const FORMS: [(&str, &str); 5] = [
+        (":***@", "@"),
+        ("?password=***&", "?"),
+        ("?password=***", ""),
+        ("&password=***", ""),
+        (" password=***", ""),
+    ];
+    let hidden = without_passwords(word);
+    if hidden == word {
+        return hidden;
+    }
+    let left = FORMS.into_iter().fold(hidden, |text, (form, instead)| text.replace(form, instead));
+    match left.strip_prefix("password=*** ") {
+        Some(rest) => rest.to_owned(),
+        None => left,
+    }
 }
 
 /// The text with each password replaced: that of a URI (`user:password@`), and each value after the word password.
@@ -128,6 +154,25 @@ mod tests {
         ] {
             assert_eq!(without_passwords(given), kept);
             assert!(!kept.contains("s3"));
+        }
+    }
+
+    #[test]
+    fn a_command_to_paste_has_no_password_instead_of_a_wrong_one() {
+        for (word, kept) in [
+            ("postgresql://u:s3cret@h:5432/d?sslmode=require", "'postgresql://u@h:5432/d?sslmode=require'"),
+            ("-dpostgresql://u:s3cret@h/d", "-dpostgresql://u@h/d"),
+            ("postgresql:///d?password=s3cret&host=h", "'postgresql:///d?host=h'"),
+            ("postgresql:///d?host=h&password=s3cret", "'postgresql:///d?host=h'"),
+            ("host=h password=s3cret dbname=d", "'host=h dbname=d'"),
+            ("password=s3cret dbname=d", "dbname=d"),
+        ] {
+            assert!(has_password(word), "{word}");
+            assert_eq!(shown(&[word.to_owned()]), kept);
+        }
+        for word in ["shop", "postgresql://u@h/d", "ALTER ROLE a PASSWORD 's3cret'"] {
+            assert!(!has_password(word), "{word}");
+            assert!(!shown(&[word.to_owned()]).contains("s3cret"), "{word}");
         }
     }
 

@@ -9,6 +9,9 @@ use jiff::fmt::friendly::SpanParser;
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Length(pub(crate) Duration);
 
+/// Durations that errors propose.
+const EXAMPLES: &str = "90s, 10min or 2h";
+
 const LONGEST: Duration = Duration::from_hours(366 * 24);
 
 impl FromStr for Length {
@@ -21,13 +24,13 @@ impl FromStr for Length {
             return Err(format!("\"{text}\" has no unit: give one like {text}s, {text}min or {text}h"));
         }
         if is_zero(text) {
-            return Err(format!("\"{text}\" is zero: give a duration like 90s, 10min or 2h"));
+            return Err(format!("\"{text}\" is zero: give a duration like {EXAMPLES}"));
         }
         let parsed = SpanParser::new().parse_unsigned_duration(text);
         let duration =
-            parsed.map_err(|_| format!("\"{text}\" is not a duration: give one like 90s, 10min or 2h"))?;
+            parsed.map_err(|_| format!("\"{text}\" is not a duration: give one like {EXAMPLES}"))?;
         if duration.is_zero() {
-            return Err(format!("\"{text}\" is zero: give a duration like 90s, 10min or 2h"));
+            return Err(format!("\"{text}\" is zero: give a duration like {EXAMPLES}"));
         }
         if duration > LONGEST {
             return Err(format!("\"{text}\" is more than a year: the longest is 8784h"));
@@ -57,7 +60,7 @@ pub(crate) fn seconds(text: &str) -> Result<Duration, String> {
 
 /// Parses a time as pgbench's -L does: `20` is 20 milliseconds, as `20ms` is.
 pub(crate) fn milliseconds(text: &str) -> Result<Duration, String> {
-    without_unit(text, "ms")
+    without_unit(text, "ms").map_err(|error| error.replace(EXAMPLES, "20, 20ms or 1s"))
 }
 
 /// As [`seconds`], but 0 is allowed too.
@@ -67,7 +70,7 @@ pub(crate) fn seconds_or_none(text: &str) -> Result<Duration, String> {
 
 /// As [`seconds`], but only whole seconds are allowed.
 pub(crate) fn whole_seconds(text: &str) -> Result<u64, String> {
-    let duration = seconds(text)?;
+    let duration = seconds(text).map_err(|error| error.replace(EXAMPLES, "5, 30s or 10min"))?;
     match duration.subsec_nanos() {
         0 => Ok(duration.as_secs()),
         _ => Err(format!("\"{text}\" is not a whole number of seconds: give whole seconds, for example 30s")),
@@ -94,6 +97,8 @@ mod tests {
         assert_eq!(seconds_or_none("0"), Ok(Duration::ZERO));
         assert_eq!(whole_seconds("5s"), Ok(5));
         assert!(whole_seconds("0.5").unwrap_err().contains("a whole number of seconds"));
+        assert!(whole_seconds("0").unwrap_err().ends_with("is zero: give a duration like 5, 30s or 10min"));
+        assert!(milliseconds("abc").unwrap_err().ends_with("give one like 20, 20ms or 1s"));
         for text in ["0", "", ".", "-1", "1..2"] {
             assert!(seconds(text).is_err(), "{text}");
         }

@@ -22,9 +22,12 @@ pub(crate) enum Existing {
 /// it.
 ///
 /// # Errors
-/// If it is a directory, has no directory, or exists and is kept.
+/// If it has no name, is a directory, has no directory, or exists and is kept.
 pub(crate) fn refuse_unwritable(option: &str, file: &Path, existing: Existing) -> Result<(), Usage> {
     let shown = file.display();
+    if file.as_os_str().is_empty() {
+        return Err(Usage(format!("{option} is empty: give the name of a file")));
+    }
     if file.is_dir() {
         let example = file.join("FILE");
         return Err(Usage(format!(

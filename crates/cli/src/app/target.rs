@@ -6,6 +6,7 @@ use std::sync::{Mutex, MutexGuard, OnceLock, PoisonError};
 
 use connect::{ConnectError, ConnectOptions, Connection, SERVER_VARIABLES, Target, recipe, resolve};
 use pgserver::{Home, Instance, Running, Spec};
+use server::quote::shell_word;
 use server::settings::{Restart, ServerRef};
 use server::{DataDirectory, DifferingSetting, Restarter, differing_settings, runs_on};
 use tps::matrix::ServerFacts;
@@ -305,6 +306,18 @@ impl Chosen {
                 error.with_creation(&create_database(own.instance.name(), target.dbname()))
             }
             Kind::Embedded(_) | Kind::Named { .. } => error,
+        }
+    }
+
+    /// The way to another database of pgrig's own server; none for a server that the user names.
+    pub(crate) fn another_database(&self) -> Option<String> {
+        match &self.kind {
+            Kind::Embedded(own) => {
+                let instance = own.instance.name();
+                let created = create_database(instance, "other");
+                Some(format!("run {created}, and give --instance {} -d other", shell_word(instance)))
+            }
+            Kind::Named { .. } => None,
         }
     }
 

@@ -53,9 +53,20 @@ fn each_verb_works_as_it_says() {
         assert_eq!(answer(&shown, "fill"), "yes, by writing pages directly", "{shown}");
         server.execute(
             "REVOKE CREATE ON SCHEMA public FROM public; CREATE SCHEMA desk; CREATE ROLE reader LOGIN; \
-             CREATE ROLE writer LOGIN; GRANT CREATE, USAGE ON SCHEMA desk TO writer; CREATE ROLE maker LOGIN CREATEDB",
+             CREATE ROLE writer LOGIN; GRANT CREATE, USAGE ON SCHEMA desk TO writer; CREATE ROLE maker LOGIN CREATEDB; \
+             CREATE ROLE builder LOGIN; GRANT CREATE ON DATABASE postgres TO builder",
         );
         let url = |role: &str| server.url.replace("postgres@", &format!("{role}@"));
+        for (role, said) in [
+            ("reader", "no: run GRANT CREATE ON SCHEMA public TO reader"),
+            (
+                "builder",
+                "only with --schema NAME, which pgrig creates; to use it without --schema, run GRANT CREATE ON SCHEMA public TO builder",
+            ),
+        ] {
+            let shown = rig.done(&format!("doctor -d {}", url(role))).stdout;
+            assert_eq!(answer(&shown, "fill"), said, "{shown}");
+        }
         for (role, command, verb) in [
             ("reader", "fill 5MB", "fill"),
             ("writer", "fill 5MB --schema desk", "fill"),

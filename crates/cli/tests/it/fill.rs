@@ -348,3 +348,21 @@ fn the_printed_times_agree_with_a_second_clock() {
         "{line}: {headline:?} {total:?}"
     );
 }
+
+/// Tables of a small scale have integer ids. A disk with less room may refuse the sizes that the ids allow.
+#[test]
+fn integer_ids_bound_the_growth_of_existing_tables() {
+    let rig = Rig::new();
+    rig.done("fill --scale 1");
+    for amount in ["1TB", "--rows 6000000000", "--scale 60000"] {
+        let refused = rig.run(&format!("fill {amount} --append --explain"));
+        assert_eq!(refused.code, Some(2), "{refused:#?}");
+        assert!(refused.stderr.contains("--drop instead of --append"), "{refused:#?}");
+        let rest = refused.stderr.split("can grow by at most ").nth(1).unwrap();
+        let size = rest.split(" (").next().unwrap().replace(' ', "");
+        for possible in [format!("{size} --append"), format!("{amount} --drop")] {
+            let ran = rig.run(&format!("fill {possible} --explain"));
+            assert!(!ran.stderr.contains("are integer") && ran.code != Some(2), "{possible}: {ran:#?}");
+        }
+    }
+}

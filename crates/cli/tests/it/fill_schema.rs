@@ -405,7 +405,7 @@ fn what_does_not_go_together_is_refused() {
         ("--rows orders=10 --append".to_owned(), "leave out --append"),
         ("10MB --rows 10".to_owned(), "give one of them"),
         ("10kB --rows customers=100000".to_owned(), "10.0 kB is too small"),
-        (String::new(), "no amount is given"),
+        (String::new(), "for example: pgrig fill 1GB --ddl "),
     ] {
         let ran: Ran = rig.run(&format!("fill --ddl {ddl} {arguments}"));
         assert_eq!(ran.code, Some(2), "{arguments}: {ran:#?}");

@@ -221,7 +221,7 @@ fn what_cannot_be_filled_is_refused_with_the_remedy_and_untouched() {
         ("--table plain --rows 1 --server-side", "by COPY or by writing pages"),
         ("--table plain --rows 1 --init-steps tg", "give --ddl FILE"),
         ("--table customers --rows 1 --format binary", "--format binary"),
-        ("--table plain", "no amount is given"),
+        ("--table plain", "for example: pgrig fill 1GB --table plain"),
         ("--table plain 900TB", "of disk space (tables"),
         ("--column id=any --rows 1", "give --table NAME too"),
     ] {

@@ -76,6 +76,41 @@ fn without_a_local_server_the_way_to_pgrigs_own_is_one_that_the_command_has() {
     assert!(said.contains("database names, and unset PGPORT and PGDATABASE"), "{said}");
 }
 
+/// A --scratch without a host, whose port has no server.
+#[test]
+fn without_a_local_server_for_the_measurement_ddl_leaves_out_scratch() {
+    let rig = Rig::new();
+    let schema = rig.home.path().join("schema.sql");
+    std::fs::write(&schema, "CREATE TABLE t (id int)").unwrap();
+    let ddl = format!("ddl -c VACUUM --schema-file {} --scratch", schema.display());
+    for (scratch, port) in [("foo", "1"), ("port=1", "5432")] {
+        let ran = rig.command(&format!("{ddl} {scratch}")).env("PGPORT", port).output().unwrap();
+        let said = String::from_utf8_lossy(&ran.stderr);
+        assert_eq!(ran.status.code(), Some(1), "{said}");
+        assert!(said.contains(&format!("--scratch {scratch}: no PostgreSQL server listens")), "{said}");
+        assert!(said.contains("leave out --scratch") && !said.contains("--instance"), "{said}");
+    }
+}
+
+#[test]
+fn tables_of_pgbench_are_made_where_tps_looks_for_them() {
+    let rig = Rig::new();
+    let server = rig.server("");
+    server.execute("CREATE DATABASE shop");
+    server.execute("CREATE DATABASE store");
+    let shop = server.url.replace("/postgres?", "/shop?");
+    for database in [format!("-d {shop}"), "--instance default -d store".to_owned()] {
+        let tps = format!("tps -t 1 {database}");
+        let refused = rig.run(&tps);
+        assert_eq!(refused.code, Some(2), "{refused:#?}");
+        let command = refused.stderr.split("fill it first (").nth(1).unwrap().split(')').next().unwrap();
+        let filled = paste(&rig, &command.replace("--scale 10", "--scale 1"));
+        assert_eq!(filled.code, Some(0), "{filled:#?}");
+        let again = rig.run(&tps);
+        assert_eq!(again.code, Some(0), "{again:#?}");
+    }
+}
+
 #[test]
 fn a_model_of_a_database_with_a_closed_schema_names_the_schema() {
     let rig = Rig::new();
@@ -139,4 +174,30 @@ fn an_archive_of_pg_dump_becomes_sql_by_the_command_that_the_error_names() {
     let schema = home.join("schema.sql");
     rig.done(&format!("fill --ddl {} --rows 5 --instance default -d copy", schema.display()));
     assert_eq!(server.database("copy").number("SELECT count(*) FROM item"), 5);
+}
+
+#[test]
+fn tables_that_exist_are_created_elsewhere_by_the_options_that_the_error_names() {
+    if !testkit::require(testkit::Need::Clients) {
+        return;
+    }
+    let rig = Rig::new();
+    let script = rig.home.path().join("shop.sql");
+    std::fs::write(&script, "CREATE TABLE shop (id int PRIMARY KEY)").unwrap();
+    let fill = format!("pgrig fill --ddl {} --rows 5", script.display());
+    for instance in ["default", "old"] {
+        let fill = format!("{fill} --instance {instance}");
+        assert_eq!(paste(&rig, &fill).code, Some(0));
+        let refused = paste(&rig, &fill);
+        assert_eq!(refused.code, Some(2), "{refused:#?}");
+        let way = refused.stderr.split("another database: run ").nth(1).unwrap();
+        let way = way.split(". To fill").next().unwrap();
+        let (created, options) = way.split_once(", and give ").unwrap();
+        let created = paste(&rig, created);
+        assert_eq!(created.code, Some(0), "{created:#?}");
+        let filled = paste(&rig, &format!("{fill} {options}"));
+        assert_eq!(filled.code, Some(0), "{filled:#?}");
+        let filled = paste(&rig, &format!("{fill} --schema other"));
+        assert_eq!(filled.code, Some(0), "{filled:#?}");
+    }
 }

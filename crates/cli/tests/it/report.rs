@@ -93,6 +93,11 @@ fn a_page_shows_runs_and_holds_them_whole() {
         assert!(refused.code == Some(2) && refused.stderr.contains("--format"), "{refused:#?}");
     }
     assert_eq!(measure(&rig, "old", &["--report", "report.csv"]).code, Some(2), "a page is HTML");
+    let refused = report("latest --format svg -o named.md");
+    assert!(
+        refused.code == Some(2) && refused.stderr.contains("-o named.md is a file: give"),
+        "{refused:#?}"
+    );
     assert_eq!(report("latest --format svg -o plots").code, Some(0));
     let plots: Vec<_> = fs::read_dir(directory.path().join("plots")).unwrap().collect();
     assert!(plots.len() >= 2, "{plots:?}");

@@ -63,6 +63,16 @@ impl Unsuited {
         }
     }
 
+    /// Whether the values that an INSERT itself has are the reason, whatever rows there are. A duplicate may be that of a row.
+    fn is_of_own_values(&self, statement: &Statement) -> bool {
+        let of_rows = [SqlState::UNIQUE_VIOLATION, SqlState::EXCLUSION_VIOLATION];
+        let words = words(&statement.sql);
+        !of_rows.contains(&self.code)
+            && statement.in_one_line().to_ascii_lowercase().starts_with("insert into ")
+            && words.contains("values")
+            && !words.contains("select")
+    }
+
     /// Advice that names these columns, each `TABLE.COLUMN`. The server does not tell whether the values come from the rows or the statement.
     pub(crate) fn remedy(columns: &[String]) -> String {
         let option = |column: &str| format!("--column '{}=SPEC'", column.replace('\'', r"'\''"));
@@ -150,7 +160,8 @@ impl Columns {
             let Some(unsuited) = failed.unsuited.as_ref().filter(|_| failed.remedy.is_some()) else {
                 continue;
             };
-            failed.remedy = Some(self.remedy(unsuited, &one.statement));
+            let is_of_own_values = unsuited.is_of_own_values(&one.statement);
+            failed.remedy = (!is_of_own_values).then(|| self.remedy(unsuited, &one.statement));
         }
     }
 

@@ -69,6 +69,21 @@ fn the_remedy_names_the_columns_whose_values_do_not_suit() {
     }
 }
 
+#[test]
+fn an_insert_of_values_that_no_rows_help_gets_no_advice_on_rows() {
+    let schema = "CREATE TABLE city (id int PRIMARY KEY, name text NOT NULL, size int CHECK (size > 0));";
+    let server = server(18);
+    for statement in [
+        "INSERT INTO city VALUES (1) ON CONFLICT DO NOTHING",
+        "insert into city (id, name, size) values (1, 'x', -1)",
+        "INSERT INTO city VALUES ('x'::text::int)",
+    ] {
+        let outcome = measured(&server, &request(schema, statement, Amount::Rows(300))).unwrap();
+        let (_, failed) = outcome.failed().next().unwrap();
+        assert_eq!(failed.remedy, None, "{statement}");
+    }
+}
+
 /// The rows before the migration do not have it, so no values of theirs help.
 #[test]
 fn a_new_column_that_existing_rows_cannot_have_is_told() {

@@ -14,6 +14,7 @@ use crate::probe::ProbeError;
 use crate::remains::{Remains, StartOver};
 use crate::request::InitStep;
 use crate::run::direct::NotDirect;
+use crate::sql::ddl::ANOTHER_DATABASE;
 use catalog::CatalogError;
 use connect::{ConnectError, SqlState};
 use server::SurveyError;
@@ -58,6 +59,18 @@ pub enum FillError {
         /// Asked for.
         rows: u64,
         /// The most that one table holds.
+        most: u64,
+    },
+    /// More rows than the ids of existing tables can number.
+    #[error(
+        "the ids of the existing tables are integer, so the tables can grow by at most {} ({most} rows): give a smaller amount, or \
+         --drop instead of --append, which makes new tables with bigint ids",
+        bytes(rounded_down(*size))
+    )]
+    NarrowIds {
+        /// The growth that is possible, bytes.
+        size: u64,
+        /// The same, rows.
         most: u64,
     },
     /// More loading connections than the server takes.
@@ -346,11 +359,22 @@ impl FillError {
     pub fn of_sql(&self) -> Option<String> {
         let Self::Ddl { problem, .. } = self else { return None };
         let of_fill = [
+            ". To create the tables elsewhere, give --schema NAME if the statements name no schema, or another database: -d DBNAME",
             ". To fill tables that exist, give --all-tables, or --table",
             ", or give another --schema",
             ", or give --table NAME",
         ];
         Some(of_fill.iter().fold(problem.clone(), |problem, advice| problem.replace(advice, "")))
+    }
+
+    /// The error of SQL that creates what exists, with the way to another database of the user's server. None for other errors.
+    pub fn in_another_database(&self, way: &str) -> Option<Self> {
+        let Self::Ddl { problem, sqlstate } = self else { return None };
+        let is_of_database = problem.contains(ANOTHER_DATABASE);
+        is_of_database.then(|| Self::Ddl {
+            problem: problem.replace(ANOTHER_DATABASE, &format!("another database: {way}")),
+            sqlstate: sqlstate.clone(),
+        })
     }
 
     /// The error of tables that reference each other, whose remedies depend on the verb.
@@ -385,6 +409,7 @@ impl Classified for FillError {
             Self::Size { .. }
             | Self::Scale { .. }
             | Self::Rows { .. }
+            | Self::NarrowIds { .. }
             | Self::Streams { .. }
             | Self::Combination(_)
             | Self::Cycle(_)

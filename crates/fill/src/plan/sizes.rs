@@ -182,15 +182,20 @@ impl Layout {
     /// # Errors
     /// Returns in `Err` the smallest and the largest possible size, bytes.
     pub(crate) fn rows_for(&self, size: u64, present: u64) -> Result<u64, (u64, u64)> {
-        let total = |rows| self.sizes(rows, pgbench::scale_for(rows)).total();
-        let before = if present == 0 { 0 } else { total(present) };
         let most = self.most_rows().max(present + 1);
-        let grown = |rows| total(present + rows) - before;
+        let grown = |rows| self.growth(present, rows);
         let (smallest, largest) = (grown(1), grown(most - present));
         if size < smallest || size > largest {
             return Err((smallest, largest));
         }
         Ok(nearest(size, most - present, grown))
+    }
+
+    /// Bytes by which the tables grow if so many rows are added to `present` ones.
+    pub(crate) fn growth(&self, present: u64, rows: u64) -> u64 {
+        let total = |rows| self.sizes(rows, pgbench::scale_for(rows)).total();
+        let before = if present == 0 { 0 } else { total(present) };
+        total(present + rows) - before
     }
 
     fn table(&self, table: &Table, rows: u64, index: IndexKind) -> Sizes {

@@ -177,6 +177,9 @@ fn statements(script: &str) -> Vec<(usize, String)> {
     }
 }
 
+/// The part of an error of [`run_script`] that names another database.
+pub(crate) const ANOTHER_DATABASE: &str = "another database: -d DBNAME";
+
 /// Runs the statements of the user's script.
 ///
 /// # Errors
@@ -197,7 +200,8 @@ pub(crate) async fn run_script(connection: &Connection, statements: &[String]) -
     }
     let exists = [SqlState::DUPLICATE_TABLE, SqlState::DUPLICATE_OBJECT, SqlState::DUPLICATE_FUNCTION];
     let remedy = if error.code().is_some_and(|code| exists.contains(code)) {
-        ". To create the tables in another database, name it: -d DBNAME. To fill tables that exist, give --all-tables, or --table"
+        ". To create the tables elsewhere, give --schema NAME if the statements name no schema, or another database: -d DBNAME. To fill \
+         tables that exist, give --all-tables, or --table"
     } else if error.code() == Some(&SqlState::UNDEFINED_OBJECT) {
         ". Create it in that database first, or leave it out of the statement"
     } else if is_of_missing_extension(&error) {

@@ -101,7 +101,7 @@ pub fn differences(baseline: &Run, candidate: &Run) -> Vec<Difference> {
     let mut found = Differences::default();
     found.look("verb", &baseline.verb, &candidate.verb, true);
     if baseline.verb == candidate.verb {
-        let requests = requests(baseline, candidate);
+        let requests = in_words(requests(baseline, candidate));
         let is_after_work = baseline.verb == "backup" && ![baseline, candidate].into_iter().any(recovers);
         found.json("request", [&requests[0], &requests[1]], |path| {
             let name = path.rsplit('.').next().unwrap_or_default();
@@ -120,7 +120,10 @@ pub fn differences(baseline: &Run, candidate: &Run) -> Vec<Difference> {
     if baseline.verb == candidate.verb {
         let known = |run: &Run| match &run.plan {
             Value::Object(fields) => {
-                let kept = fields.iter().filter(|(name, _)| !NO_PLAN.contains(&name.as_str()));
+                // The request has the texts of the scripts.
+                let is_repeated = |name: &str| run.verb == "tps" && name == SCRIPTS;
+                let kept =
+                    fields.iter().filter(|(name, _)| !NO_PLAN.contains(&name.as_str()) && !is_repeated(name));
                 let kept = kept.map(|(name, value)| (name.clone(), value.clone())).collect();
                 Value::Object(if run.verb == "micro" { without_rows(kept) } else { kept })
             }
@@ -148,6 +151,31 @@ fn without_rows(mut plan: Map<String, Value>) -> Map<String, Value> {
         plan.insert("arms".to_owned(), Value::Object(shapes));
     }
     plan
+}
+
+/// The field of a request, and of a plan, with the scripts of `tps`.
+const SCRIPTS: &str = "scripts";
+
+/// The requests of both runs, with the names of different scripts instead of their texts.
+fn in_words(mut requests: [Value; 2]) -> [Value; 2] {
+    let [then, now] = [0, 1].map(|side: usize| requests[side][SCRIPTS].as_array().cloned());
+    let (Some(then), Some(now)) = (then, now) else { return requests };
+    if then != now {
+        let [then, now] = [then, now].map(|scripts| names(&scripts));
+        let other = if then == now { " with another text" } else { "" };
+        requests[1][SCRIPTS] = format!("{now}{other}").into();
+        requests[0][SCRIPTS] = then.into();
+    }
+    requests
+}
+
+/// The names of scripts with their weights, as options give them: `a.sql@9, b.sql`.
+fn names(scripts: &[Value]) -> String {
+    let name = |script: &Value| {
+        let weight = script["weight"].as_u64().filter(|weight| *weight != 1);
+        text(&script["name"]) + &weight.map_or(String::new(), |weight| format!("@{weight}"))
+    };
+    scripts.iter().map(name).collect::<Vec<_>>().join(", ")
 }
 
 /// The requests of both runs, without a random seed that the user did not choose, and with the number of targets instead of

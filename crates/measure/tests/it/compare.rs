@@ -5,7 +5,7 @@ use measure::{
     Better, Disk, Environment, FORMAT_VERSION, Figure, FigureUnit, Machine, Run, Server, Setting, Status,
     Trial, Unit, Verdict,
 };
-use serde_json::json;
+use serde_json::{Value, json};
 
 fn setting(name: &str, value: &str) -> Setting {
     Setting { name: name.into(), value: value.into(), source: "configuration file".into() }
@@ -319,6 +319,33 @@ fn a_load_of_backups_hinders_only_where_one_is_recovered_under_it() {
         assert_eq!(hindrances(true, &|run| run.request[name] = 0.5.into()), [""; 0], "{name}");
     }
     assert_eq!(hindrances(false, &|run| run.request["rate"] = 0.5.into()).len(), 1);
+}
+
+/// Their texts can be long.
+#[test]
+fn different_scripts_hinder_and_are_named() {
+    let script =
+        |name: &str, weight: u32, text: &str| json!({ "name": name, "weight": weight, "text": text });
+    let of = |scripts: &[Value]| {
+        let plan = json!({ "scripts": scripts });
+        let request = json!({ "scripts": scripts });
+        Run { verb: "tps".into(), request, plan, ..run(1.0) }
+    };
+    let one = script("a.sql", 1, "SELECT 1");
+    for (candidate, said) in [
+        (vec![script("b.sql", 1, "SELECT 1")], "request.scripts: a.sql → b.sql"),
+        (vec![script("a.sql", 1, "SELECT 2")], "request.scripts: a.sql → a.sql with another text"),
+        (
+            vec![script("a.sql", 9, "SELECT 1"), script("b.sql", 1, "SELECT 2")],
+            "request.scripts: a.sql → a.sql@9, b.sql",
+        ),
+    ] {
+        let differences = compared(&of(&[one.clone()]), &of(&candidate)).differences;
+        let said_of: Vec<String> = differences.iter().map(ToString::to_string).collect();
+        assert_eq!(said_of, [said]);
+        assert!(differences[0].hinders, "{said}");
+    }
+    assert_eq!(compared(&of(&[one.clone()]), &of(&[one])).differences, []);
 }
 
 #[test]

@@ -71,6 +71,51 @@ fn is_excluded(name: &str, before: &Token) -> bool {
     follows || SYNTAX.contains(&name)
 }
 
+/// Words that make a query of a SELECT, so that it cannot be left out.
+const OF_QUERIES: [&str; 9] =
+    ["from", "where", "group", "having", "order", "limit", "offset", "union", "distinct"];
+
+/// Whether an expression is `SELECT` and an expression, as in `SELECT md5(i::text)`, also within parentheses.
+pub(crate) fn is_select_of_value(sql: &str) -> bool {
+    let mut rest = Text::whole(sql);
+    let mut depth = 0_u32;
+    // Number of parentheses around the SELECT.
+    let mut selected: Option<u32> = None;
+    while let Ok(Some((kind, length))) = rest.token() {
+        let word = String::from_utf8_lossy(&rest.bytes[..length]).to_ascii_lowercase();
+        rest = rest.from(length);
+        if matches!(kind, Kind::Blank | Kind::Comment) {
+            continue;
+        }
+        let is_ended = selected.is_some_and(|at| depth < at);
+        match kind {
+            Kind::Close => depth = depth.saturating_sub(1),
+            _ if is_ended => return false,
+            Kind::Open => depth += 1,
+            Kind::Word if selected.is_none() && word == "select" => selected = Some(depth),
+            Kind::Word if selected == Some(depth) && OF_QUERIES.contains(&word.as_str()) => return false,
+            _ if selected.is_none() => return false,
+            _ => {}
+        }
+    }
+    selected.is_some()
+}
+
+/// Number of parentheses that an expression leaves open; none if it closes one that it does not open.
+pub(crate) fn open_parentheses(sql: &str) -> Option<u32> {
+    let mut rest = Text::whole(sql);
+    let mut depth = 0_u32;
+    while let Ok(Some((kind, length))) = rest.token() {
+        rest = rest.from(length);
+        match kind {
+            Kind::Open => depth += 1,
+            Kind::Close => depth = depth.checked_sub(1)?,
+            _ => {}
+        }
+    }
+    Some(depth)
+}
+
 /// Number of calls of the function in an expression or a plan as EXPLAIN prints it.
 pub(crate) fn count(printed: &str, name: &str) -> usize {
     calls(printed).iter().filter(|call| call.as_str() == name).count()
@@ -92,6 +137,26 @@ mod tests {
     #[test]
     fn any_number_of_comments_is_read() {
         assert_eq!(calls(&format!("{} f(i)", "-- x\n/* y */".repeat(1_000_000))), ["f"]);
+    }
+
+    #[test]
+    fn a_select_of_a_value_has_no_other_clause() {
+        for sql in ["SELECT md5(i::text)", " (select extract(year from now()))", "/* x */ SELECT (SELECT i)"]
+        {
+            assert!(is_select_of_value(sql), "{sql}");
+        }
+        for sql in
+            ["SELECT max(x) FROM t", "(SELECT 1) + i", "md5(i::text)", "selected", "SELECT 1 UNION SELECT 2"]
+        {
+            assert!(!is_select_of_value(sql), "{sql}");
+        }
+    }
+
+    #[test]
+    fn parentheses_are_counted_outside_of_strings() {
+        for (sql, open) in [("f(i", Some(1)), ("f(')')", Some(0)), ("f(i))", None), (") + (", None)] {
+            assert_eq!(open_parentheses(sql), open, "{sql}");
+        }
     }
 
     #[test]

@@ -72,6 +72,8 @@ pub enum Kind {
         /// The functions.
         functions: Vec<String>,
     },
+    /// The expression is a SELECT of a single value, which makes a subquery of it.
+    Subquery,
     /// The server does not EXPLAIN this statement.
     Unexplained,
 }
@@ -176,6 +178,9 @@ impl fmt::Display for Kind {
                     listed(functions)
                 )
             }
+            Self::Subquery => f.write_str(
+                "SELECT makes a subquery of it, and the time includes the cost of that: leave out SELECT",
+            ),
             Self::Unexplained => f.write_str(
                 "the server has no EXPLAIN for this statement: pgrig did not check \
                                               its plan",

@@ -49,6 +49,7 @@ pub(crate) async fn inspect(
     // A statement is meant to change data if it does; an expression may do so without the user's knowledge.
     if matches!(body, Body::Expression(_)) {
         kinds.extend(volatile_calls(session, &tree).await?);
+        kinds.extend(calls::is_select_of_value(text).then_some(Kind::Subquery));
     }
     let executed = match body {
         Body::Expression(_) => executed_expression(&tree),

@@ -12,6 +12,7 @@ use tokio_postgres::types::ToSql;
 use crate::candidate::{Body, Candidate};
 use crate::error::MicroError;
 use crate::plan::arms::{Timed, arms};
+use crate::plan::calls::open_parentheses;
 use crate::plan::finding::Finding;
 use crate::plan::inspect::{compare_shapes, inspect, observe};
 use crate::plan::{ArmPlan, LeftOut, Plan, Role};
@@ -434,10 +435,21 @@ fn told(error: &ServerError, is_expression: bool, source: Option<(&str, usize)>)
         let at = (position as usize).checked_sub(before + 1)?.min(text.chars().count());
         Some(caret(text, at))
     });
+    if is_expression && is_cut_off(error, source) {
+        return format!("the expression is incomplete: complete it{}", place.unwrap_or_default());
+    }
     let error = error.to_string();
     // A hint of the server's is a sentence of its own.
     let error = if remedy.is_empty() { error.as_str() } else { error.trim_end_matches('.') };
     format!("{error}{remedy}{}", place.unwrap_or_default())
+}
+
+/// Whether the server reads the part that pgrig appends as a part of the user's text, which ends too early.
+fn is_cut_off(error: &ServerError, source: Option<(&str, usize)>) -> bool {
+    let is_behind = |(position, (text, before)): (u32, (&str, usize))| {
+        position as usize > before + text.chars().count() && open_parentheses(text).is_some()
+    };
+    error.code == SqlState::SYNTAX_ERROR && error.position.zip(source).is_some_and(is_behind)
 }
 
 /// The line of the text that has this character, and a caret below it.

@@ -167,6 +167,14 @@ fn a_numeric_series_is_told() {
 }
 
 #[test]
+fn a_select_of_a_value_is_told() {
+    on_each_release(async |server| {
+        let subquery = "SELECT md5(i::text)";
+        is_only(&findings(&server, &expressions(&[subquery])).await, subquery, &Kind::Subquery);
+    });
+}
+
+#[test]
 fn jit_that_kicks_in_is_refused() {
     on_each_release(async |server| {
         let mut request = expressions(&["i + 1"]);
@@ -249,7 +257,9 @@ fn volatile_functions_of_the_user_are_told() {
 fn what_the_server_does_not_take_is_told_with_its_place() {
     on_each_release(async |server| {
         for (text, remedy, caret) in [
-            ("i +", "syntax error", "  i +\n"),
+            ("i +", "the expression is incomplete", "  i +\n     ^"),
+            ("random(", "the expression is incomplete", "  random(\n         ^"),
+            ("abs(i))", "syntax error", "^"),
             ("i + nofunction(i)", "does not exist", "  i + nofunction(i)\n      ^"),
             ("generate_series(1, i)", "--statement", "^"),
             ("sum(i)", "--statement", "^"),

@@ -1,6 +1,7 @@
 //! `pgrig ab`: runs command lines in turn, and makes verdicts from the rounds.
 
 pub(crate) mod args;
+mod expressions;
 mod text;
 
 use std::ffi::OsString;
@@ -28,6 +29,7 @@ use crate::app::passwords::{self, Words};
 use crate::app::printer::Printer;
 use crate::app::runs::{Labelled, Selection, identify};
 use crate::cmd::ab::args::AbArgs;
+use crate::cmd::ab::expressions::Candidates;
 use crate::cmd::compare;
 use crate::cmd::line::{self, Verb};
 
@@ -97,6 +99,7 @@ pub(crate) fn run(arguments: &AbArgs, printer: &Printer) -> Result<(), Failure> 
 fn arms(arguments: &AbArgs, label: &str) -> Result<Vec<Arm>, Failure> {
     let own = std::env::current_exe().context("cannot find pgrig's own program")?;
     let mut verb = None;
+    let mut candidates = Vec::new();
     let arms = arguments.commands.iter().zip('a'..='z').map(|(shown, letter)| {
         let hidden = without_passwords(shown);
         let refused = |why: String| Usage(format!("command {letter} ({hidden}): {why}"));
@@ -149,6 +152,7 @@ fn arms(arguments: &AbArgs, label: &str) -> Result<Vec<Arm>, Failure> {
                     .to_owned(),
             ));
         }
+        candidates.extend(Candidates::of(&parsed.verb, &kept.words));
         // Another build of pgrig, if a path names it.
         let shown = passwords::shown(shown, &words, &kept.words);
         let words: Vec<OsString> = kept.words.into_iter().map(OsString::from).collect();
@@ -169,6 +173,9 @@ fn arms(arguments: &AbArgs, label: &str) -> Result<Vec<Arm>, Failure> {
     let arms = arms.collect::<Result<Vec<_>, Usage>>()?;
     if arms.len() < arguments.commands.len() {
         return Err(Usage("there are too many commands: give at most 26".to_owned()).into());
+    }
+    if arguments.judge.figures.is_empty() && candidates.len() == arms.len() {
+        expressions::refuse_apart(&candidates)?;
     }
     Ok(arms)
 }

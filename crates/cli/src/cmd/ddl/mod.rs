@@ -19,6 +19,7 @@ use server::quote::shell_word;
 use tokio::runtime::Builder;
 
 use crate::app::args::ServerChoice;
+use crate::app::command_line::without_passwords;
 use crate::app::conduct::{self, Begun, Recording, Shown, on_server};
 use crate::app::failure::{BadResult, Failure, MachineFailure, Usage};
 use crate::app::interrupt::interrupted;
@@ -80,7 +81,7 @@ pub(crate) fn run(arguments: &DdlArgs, printer: &Printer) -> Result<(), Failure>
             );
             Usage(text).into()
         }
-        _ => failure,
+        _ => unreached(failure, arguments),
     })
 }
 
@@ -188,6 +189,19 @@ fn judged(arguments: &DdlArgs, outcome: &Outcome) -> Result<(), Failure> {
     match gate::missed(&arguments.fail_if, outcome) {
         missed if missed.is_empty() => Ok(()),
         missed => Err(BadResult::Missed(missed).into()),
+    }
+}
+
+/// The error of a --scratch without a host. It names no database that pgrig reads, and allows no --instance.
+fn unreached(failure: Failure, arguments: &DdlArgs) -> Failure {
+    match (failure.error::<ConnectError>(), &arguments.scratch) {
+        (Some(ConnectError::NoSocket { port, .. }), Some(scratch)) => MachineFailure(format!(
+            "--scratch {}: no PostgreSQL server listens on a local socket with port {port}: name the server, for example --scratch \
+             postgresql://HOST/DBNAME; to measure on pgrig's own PostgreSQL, leave out --scratch",
+            without_passwords(scratch)
+        ))
+        .into(),
+        _ => failure,
     }
 }
 

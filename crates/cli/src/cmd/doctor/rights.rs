@@ -74,7 +74,14 @@ impl Rights {
         let fill = match read_only {
             Some(why) => no(why),
             None if !self.may_create_tables => {
-                format!("no: run GRANT CREATE ON SCHEMA public TO {role}, or give another --schema")
+                let grant = format!("run GRANT CREATE ON SCHEMA public TO {role}");
+                if self.may_create_schemas {
+                    format!(
+                        "only with --schema NAME, which pgrig creates; to use it without --schema, {grant}"
+                    )
+                } else {
+                    format!("no: {grant}")
+                }
             }
             None if site.own => "yes, by writing pages directly".to_owned(),
             None if survey.data_directory.is_some() => {

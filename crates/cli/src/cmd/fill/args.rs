@@ -86,7 +86,7 @@ pub(crate) struct FillArgs {
     pub(crate) append: bool,
 
     /// Fill this one table: TABLE or SCHEMA.TABLE. It must exist, or --ddl must create it. The rows satisfy its constraints
-    #[arg(long, value_name = "TABLE", help_heading = "Your own tables", conflicts_with = "series")]
+    #[arg(long, value_name = "TABLE", value_parser = table, help_heading = "Your own tables", conflicts_with = "series")]
     pub(crate) table: Option<String>,
 
     /// Run this SQL file (- is standard input) to create the tables, then fill all of them, or only the one that --table names
@@ -115,7 +115,7 @@ pub(crate) struct FillArgs {
     pub(crate) bloat: Option<Bloat>,
 
     /// With --all-tables, --ddl or --model: do not fill this table; may be repeated
-    #[arg(long, value_name = "TABLE", help_heading = "Your own tables", conflicts_with = "table")]
+    #[arg(long, value_name = "TABLE", value_parser = table, help_heading = "Your own tables", conflicts_with = "table")]
     pub(crate) exclude_table: Vec<String>,
 
     /// Set the values of a column: 'price=uniform(1,999.99)'. With several tables, put the table's name first:
@@ -318,6 +318,14 @@ pub(crate) struct FillArgs {
 pub(crate) const MOST_ROWS: u64 = i64::MAX as u64;
 /// Largest scale: it has 100,000 times as many accounts.
 pub(crate) const MOST_SCALE: u64 = MOST_ROWS / 100_000;
+
+/// The name of a table.
+fn table(text: &str) -> Result<String, String> {
+    if text.trim().is_empty() {
+        return Err("it is empty: give the name of a table, for example orders".to_owned());
+    }
+    Ok(text.to_owned())
+}
 
 /// The partitions in the form of the request.
 pub(crate) fn partitions(count: Option<u32>, method: PartitionMethod) -> Option<Partitions> {

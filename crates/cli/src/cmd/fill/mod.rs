@@ -16,8 +16,8 @@ use std::time::Duration;
 
 use connect::Connection;
 use fill::{
-    self, Abandoned, Arrival, Conduct, FillError, Outcome, Part, Plan, Rehearsed, Request, SCRATCH_SCHEMA,
-    Spread, turning_point,
+    self, Abandoned, Amount, Arrival, Conduct, FillError, InitStep, Outcome, Part, Plan, Rehearsed, Request,
+    SCRATCH_SCHEMA, SchemaRequest, Spread, turning_point,
 };
 use measure::human::{bytes, counted, grouped};
 use measure::{Note, Trial, Unit, rate_changes, rate_sentences};
@@ -59,18 +59,17 @@ pub(crate) fn run(arguments: &FillArgs, printer: &Printer) -> Result<(), Failure
     });
     let single = if is_of_schema { None } else { Some(arguments.request()?) };
     if let Some(single) = &single {
+        if single.amount == Amount::Nothing && single.steps.include(InitStep::Generate) {
+            let remedy = "give SIZE, --scale N, --rows N, or a limit (--brim, --until-free or --for)";
+            return Err(arguments.without_amount(remedy).into());
+        }
         single.check()?;
     }
     let spent = Cell::new(None);
     on_server(&arguments.server, &mut Builder::new_multi_thread(), printer, async |home, chosen| {
-        if let Some(request) = &schema {
-            let filled = schema::fill(arguments, request, single.as_ref(), home, chosen, printer);
-            if Box::pin(filled).await? == schema::Filled::All {
-                return Ok(());
-            }
-        }
-        let Some(request) = &single else { return Ok(()) };
-        spent.set(Box::pin(fill(arguments, request, home, chosen, printer)).await?);
+        let requests = (schema.as_ref(), single.as_ref());
+        let filled = Box::pin(all_or_one(arguments, requests, home, chosen, printer)).await;
+        spent.set(filled.map_err(|failure| elsewhere(failure, chosen))?);
         Ok(())
     })?;
     if let Some(line) =
@@ -79,6 +78,33 @@ pub(crate) fn run(arguments: &FillArgs, printer: &Printer) -> Result<(), Failure
         printer.say(line);
     }
     Ok(())
+}
+
+/// Fills all tables of a schema, or a single one. Returns the times of the single one.
+async fn all_or_one(
+    arguments: &FillArgs,
+    (schema, single): (Option<&SchemaRequest>, Option<&Request>),
+    home: &Home,
+    chosen: &Chosen,
+    printer: &Printer,
+) -> Result<Option<TimeSpent>, Failure> {
+    if let Some(request) = schema {
+        let filled = schema::fill(arguments, request, single, home, chosen, printer);
+        if Box::pin(filled).await? == schema::Filled::All {
+            return Ok(None);
+        }
+    }
+    match single {
+        Some(request) => Box::pin(fill(arguments, request, home, chosen, printer)).await,
+        None => Ok(None),
+    }
+}
+
+/// The error of tables that exist on pgrig's own server: -d alone would name another server.
+fn elsewhere(failure: Failure, chosen: &Chosen) -> Failure {
+    let way = chosen.another_database();
+    let error = way.and_then(|way| failure.error::<FillError>()?.in_another_database(&way));
+    error.map_or(failure, Failure::from)
 }
 
 /// Parts of a command's time.

@@ -12,6 +12,7 @@ use fill::{
 use model::{Model, Table};
 use rowgen::Payload;
 
+use crate::app::command_line::shown;
 use crate::app::failure::Usage;
 use crate::app::input;
 use crate::cmd::fill::args::{
@@ -218,7 +219,7 @@ impl FillArgs {
                 return self.of_one_table();
             }
             (None, None) => {
-                return Err(Usage("no amount is given: give SIZE, --rows N or --scale N, for example: pgrig fill 1GB --all-tables".to_owned()));
+                return Err(self.without_amount("give SIZE, --rows N or --scale N"));
             }
         };
         let mut rules = match &self.rows {
@@ -270,6 +271,15 @@ impl FillArgs {
             steps: if self.data_only { steps.without(InitStep::Vacuum) } else { steps },
             part: self.part()?,
         }))
+    }
+
+    /// The error of a request without an amount, or that of the file of --ddl.
+    pub(super) fn without_amount(&self, remedy: &str) -> Usage {
+        let is_file = self.ddl.as_deref().is_some_and(|file| file.as_os_str() != "-");
+        if is_file && let Err(unreadable) = self.ddl() {
+            return unreadable;
+        }
+        Usage(format!("no amount is given: {remedy}, for example: {}", with_size()))
     }
 
     /// No request for several tables, unless some of them are excluded.
@@ -356,6 +366,15 @@ impl FillArgs {
         let steps = if looks_up && self.init_steps.is_none() { steps.keys_first() } else { steps };
         if self.drop { steps.first(InitStep::Drop) } else { steps }
     }
+}
+
+/// The command of this process, with a size.
+fn with_size() -> String {
+    let mut words: Vec<String> =
+        std::env::args_os().skip(1).map(|word| word.to_string_lossy().into_owned()).collect();
+    let at = words.iter().position(|word| word == "fill").map_or(words.len(), |at| at + 1);
+    words.insert(at, "1GB".to_owned());
+    format!("pgrig {}", shown(&words))
 }
 
 fn modelled(table: &Table) -> impl Iterator<Item = Modelled> {

@@ -2,11 +2,11 @@
 
 use clap::Arg;
 
-use super::{command_of, has_option, intended, is_verb, path};
+use super::{command_of, foreign, intended, is_verb, path};
 use crate::app::command_line::shown;
 
 /// Options that name a server.
-const OF_SERVERS: [&str; 9] =
+pub(super) const OF_SERVERS: [&str; 9] =
     ["-d", "--dbname", "-h", "--host", "-p", "--port", "-U", "--username", "--instance"];
 
 /// The remedy for an option that another verb or program has.
@@ -16,12 +16,14 @@ pub(super) fn remedy(words: &[String], option: &str) -> Option<String> {
         .or_else(|| file(words, &names, option))
         .or_else(|| of_fill(words, &names, option))
         .or_else(|| of_backup(words, &names, option))
-        .or_else(|| of_others(words, &names, option))?;
+        .or_else(|| of_others(words, &names, option))
+        .or_else(|| foreign::command_first(words, option))
+        .or_else(|| foreign::remedy(words, &names, option))?;
     Some(text + "\n")
 }
 
 /// The value of an option as a word for a shell, or `placeholder`.
-fn value(words: &[String], option: &str, placeholder: &str) -> String {
+pub(super) fn value(words: &[String], option: &str, placeholder: &str) -> String {
     let value = intended::value_of(words, option).filter(|value| !value.starts_with('-'));
     value.map_or_else(|| placeholder.to_owned(), |value| shown(&[value]))
 }
@@ -39,6 +41,9 @@ fn as_arguments(words: &[String], option: &str) -> String {
 
 /// The remedy for an option that no verb has, or that is written before the verb.
 fn of_any(words: &[String], option: &str) -> Option<String> {
+    if let Some(text) = initialized(words) {
+        return Some(text);
+    }
     let text = match option {
         "-h" => "for help, give --help or -?; -h is the host of a server",
         "-v" => "for the version, give --version or -V",
@@ -54,16 +59,21 @@ fn of_any(words: &[String], option: &str) -> Option<String> {
     Some(text.to_owned())
 }
 
-/// The remedy for an option before the verb, or without one.
+/// The remedy for `pgrig -i`, with any other options of `pgbench -i`.
+fn initialized(words: &[String]) -> Option<String> {
+    let is_asked = words.iter().any(|word| ["-i", "--initialize"].contains(&word.as_str()));
+    let has_verb = words.iter().any(|word| is_verb(word));
+    (is_asked && words.first()?.starts_with('-') && !has_verb).then(|| intended::initialize(words))
+}
+
+/// The remedy for an option before the verb.
 fn displaced(words: &[String], option: &str) -> Option<String> {
     if !words.first()?.starts_with('-') {
         return None;
     }
-    if let Some(at) = words.iter().position(|word| is_verb(word)) {
-        let moved = shown(&[&words[at..], &words[..at]].concat());
-        return Some(format!("write {option} after the command: pgrig {moved}"));
-    }
-    ["-i", "--initialize"].contains(&option).then(|| intended::initialize(words))
+    let at = words.iter().position(|word| is_verb(word))?;
+    let moved = shown(&[&words[at..], &words[..at]].concat());
+    Some(format!("write {option} after the command: pgrig {moved}"))
 }
 
 /// The remedy for the option with which other programs name a database.
@@ -122,7 +132,6 @@ fn of_fill(words: &[String], names: &[&str], option: &str) -> Option<String> {
 /// The remedy for an option that `backup` or one of its commands does not have.
 fn of_backup(words: &[String], names: &[&str], option: &str) -> Option<String> {
     match names {
-        ["backup", first, ..] if first.starts_with('-') => Some(command_first(words, option)),
         ["backup", "check", ..] if OF_SERVERS.contains(&option) => Some(format!(
             "pgrig backup check reads a backup and needs no server: leave out {option}; to measure backups of a database, give pgrig \
              backup rehearse -d DBNAME"
@@ -130,19 +139,6 @@ fn of_backup(words: &[String], names: &[&str], option: &str) -> Option<String> {
         ["backup", "rehearse", ..] => way(words, option),
         _ => None,
     }
-}
-
-/// The remedy for options of `backup` before its command, or without one.
-fn command_first(words: &[String], option: &str) -> String {
-    let is_command = |word: &&String| ["rehearse", "check"].contains(&word.as_str());
-    let named = words.iter().find(is_command).map(String::as_str);
-    let of_check = || {
-        let command = |name: &str| command_of(&["backup", name].map(str::to_owned)).0;
-        has_option(&command("check"), option) && !has_option(&command("rehearse"), option)
-    };
-    let command = named.unwrap_or_else(|| if of_check() { "check" } else { "rehearse" });
-    let rest: Vec<String> = words[1..].iter().filter(|word| !is_command(word)).cloned().collect();
-    format!("give the command first: pgrig backup {command} {}", shown(&rest))
 }
 
 /// The remedy for options of pg_dump's that are parts of a way.
@@ -169,6 +165,7 @@ fn way(words: &[String], option: &str) -> Option<String> {
 /// The remedy for options that other verbs do not have.
 fn of_others(words: &[String], names: &[&str], option: &str) -> Option<String> {
     match names {
+        ["ab", ..] => foreign::of_ab(words, option),
         ["ddl", ..] if option == "--trials" => Some(
             "pgrig ddl has no --trials: it runs the migration several times at each of three sizes; --quick runs it once"
                 .to_owned(),
@@ -208,6 +205,8 @@ mod tests {
     fn options_of_other_programs_get_commands_that_work() {
         for (line, option, told) in [
             ("ddl -f m.sql -d shop", "-f", "pgrig ddl m.sql -d shop"),
+            ("ddl -f m.sql -d postgresql://u:s3cret@h/d", "-f", "pgrig ddl m.sql -d postgresql://u@h/d"),
+            ("backup -dpostgresql://u:s3cret@h/d", "-d", "pgrig backup rehearse -dpostgresql://u@h/d"),
             ("ddl --file=m.sql", "--file", "pgrig ddl m.sql"),
             ("testdb unlog -fa.sql -o b.sql", "-f", "pgrig testdb unlog a.sql -o b.sql"),
             ("backup check -f shop.dump", "-f", "pgrig backup check shop.dump"),
@@ -215,6 +214,7 @@ mod tests {
             ("backup --rto 4h rehearse -d shop", "--rto", "pgrig backup rehearse --rto 4h -d shop"),
             ("backup --restore a.dump", "--restore", "pgrig backup check --restore a.dump"),
             ("micro --expr i+1 --expr=i+2", "--expr", "pgrig micro i+1 i+2"),
+            ("-s 5 -i -h 127.0.0.1 shop", "-s", "pgrig fill --scale 5 -h 127.0.0.1 -d shop"),
         ] {
             let words: Vec<String> = line.split(' ').map(str::to_owned).collect();
             let remedy = remedy(&words, option).unwrap();

@@ -51,11 +51,74 @@ pub(super) fn after_help(words: &[String]) -> Option<String> {
     Some(format!("{} {suggested}", path(rest).replacen("pgrig", "pgrig help", 1)))
 }
 
-/// The remedy for pgbench's -i without a verb.
+/// The remedy for a command that restores a backup.
+pub(super) fn restore(words: &[String], command: &str) -> String {
+    let names =
+        words.iter().skip_while(|word| *word != command).skip(1).filter(|word| !word.starts_with('-'));
+    let names: Vec<&String> = names.collect();
+    let is_path = |name: &&&String| name.contains(['.', '/']) && !name.contains("://");
+    let file = names.iter().find(is_path).or(names.last()).map_or("FILE", |name| name.as_str());
+    format!(
+        "there is no command {command}: pgrig backup check {} --restore restores a backup on a server of pgrig's own, and checks it; \
+         to keep the tables, run PostgreSQL's own pg_restore\n",
+        shown(&[file.to_owned()])
+    )
+}
+
+/// Options of `pgbench -i` with a value that `pgrig fill` has under the same name.
+const OF_PGBENCH: [&str; 16] = [
+    "-h",
+    "--host",
+    "-p",
+    "--port",
+    "-U",
+    "--username",
+    "-d",
+    "--dbname",
+    "-I",
+    "--init-steps",
+    "-F",
+    "--fillfactor",
+    "--tablespace",
+    "--index-tablespace",
+    "--partitions",
+    "--partition-method",
+];
+
+/// Options of `pgbench -i` without a value, with those of `pgrig fill`.
+const SWITCHES: [(&str, &str); 4] = [
+    ("-q", "-q"),
+    ("--quiet", "-q"),
+    ("--foreign-keys", "--foreign-keys"),
+    ("--unlogged-tables", "--unlogged"),
+];
+
+/// The remedy for pgbench's -i without a verb: the same tables, on the same server.
 pub(super) fn initialize(words: &[String]) -> String {
     let scale = value_of(words, "-s").or_else(|| value_of(words, "--scale"));
     let scale = scale.filter(|scale| scale.parse::<u64>().is_ok()).unwrap_or_else(|| "N".to_owned());
-    format!("pgrig fill does the work of pgbench -i: run pgrig fill --scale {scale}")
+    let mut kept = vec!["fill".to_owned(), "--scale".to_owned(), scale];
+    let mut rest = words.iter();
+    while let Some(word) = rest.next() {
+        if ["-s", "--scale"].contains(&word.as_str()) {
+            rest.next();
+        } else if OF_PGBENCH.contains(&word.as_str()) {
+            kept.extend([word.clone()].into_iter().chain(rest.next().cloned()));
+        } else if OF_PGBENCH.iter().any(|option| is_joined(word, option)) {
+            kept.push(word.clone());
+        } else if let Some((_, switch)) = SWITCHES.iter().find(|(given, _)| given == word) {
+            kept.push((*switch).to_owned());
+        } else if !word.starts_with('-') {
+            kept.extend(["-d".to_owned(), word.clone()]);
+        }
+    }
+    format!("pgrig fill does the work of pgbench -i: run pgrig {}", shown(&kept))
+}
+
+/// Whether a word is this option with its value: `-p5432`, `--port=5432`.
+fn is_joined(word: &str, option: &str) -> bool {
+    let value = word.strip_prefix(option).filter(|value| !value.is_empty());
+    value.is_some_and(|value| !option.starts_with("--") || value.starts_with('='))
 }
 
 /// The value of an option: the next word, or the rest of its own.
@@ -104,5 +167,22 @@ mod tests {
             assert_eq!(of_server(&words(line), verb).as_deref(), Some(meant));
         }
         assert_eq!(of_server(&words("frobnicate"), "frobnicate"), None);
+    }
+
+    #[test]
+    fn tables_of_pgbench_are_made_on_the_server_that_is_named() {
+        for (line, meant) in [
+            ("-i -s 10", "fill --scale 10"),
+            ("-i -s10 shop", "fill --scale 10 -d shop"),
+            ("-i --scale=10 -F 90 -q -n", "fill --scale 10 -F 90 -q"),
+            ("-i", "fill --scale N"),
+            (
+                "-i -s 10 -h 127.0.0.1 -p5433 --username=bob shop --unlogged-tables",
+                "fill --scale 10 -h 127.0.0.1 -p5433 --username=bob -d shop --unlogged",
+            ),
+        ] {
+            let told = initialize(&words(line));
+            assert_eq!(told, format!("pgrig fill does the work of pgbench -i: run pgrig {meant}"));
+        }
     }
 }

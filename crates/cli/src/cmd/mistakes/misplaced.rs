@@ -2,7 +2,7 @@
 
 use pgserver::Major;
 
-use super::intended;
+use super::{intended, is_sql};
 use crate::app::command_line::shown;
 use crate::cmd::tps::database;
 
@@ -85,7 +85,7 @@ fn version(word: &str) -> String {
     }
 }
 
-/// The remedy for a second argument of `fill`: one of the two may be a database.
+/// The remedy for a second argument of `fill`: one of the two may be a database, or a file of SQL.
 fn second_of_fill(first: &str, second: &str) -> String {
     let is_size = |word: &str| word.starts_with(|first: char| first.is_ascii_digit());
     let database = match (is_size(first), is_size(second)) {
@@ -93,6 +93,9 @@ fn second_of_fill(first: &str, second: &str) -> String {
         (false, true) if !first.starts_with('-') => first,
         _ => return format!("unexpected argument {second}: give one SIZE\n"),
     };
+    if is_sql(database) {
+        return format!("unexpected argument {database}; to name a file of SQL, give --ddl {database}\n");
+    }
     format!("unexpected argument {database}; to name a database, give -d {database}\n")
 }
 

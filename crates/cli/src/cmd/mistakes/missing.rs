@@ -9,6 +9,13 @@ pub(super) fn remedy(words: &[String]) -> Option<String> {
             "no migration is given: give a file with SQL, or -c 'ALTER TABLE orders ADD COLUMN note text'"
         }
         ["fill", ..] if has("--reserve") => "--reserve goes with --brim: give both, or leave out --reserve",
+        ["tps", ..] if has("--tables") => {
+            "--tables names tables of your own scripts for --matrix durability=unlogged: leave it out (pgrig fill --scale N makes \
+             pgbench's tables; pgrig tps runs pgbench's scripts, not sysbench's)"
+        }
+        ["tps", ..] => {
+            "--allow-dangerous-settings is for --matrix: give --matrix durability, too, or leave it out"
+        }
         ["size", ..] => "give SIZE, --scale N or --rows N, for example: pgrig size 73GB",
         ["compare", ..] if !has("--baseline") && !has("--candidate") => {
             "give two runs or labels, for example: pgrig compare before after"

@@ -1,6 +1,7 @@
 //! Adds remedies to errors of the command line.
 
 mod elsewhere;
+mod foreign;
 mod intended;
 mod misplaced;
 mod missing;
@@ -12,6 +13,7 @@ use std::ffi::OsString;
 use clap::error::{ContextKind, ContextValue, ErrorKind};
 use clap::{Command, CommandFactory, Error};
 
+use crate::app::command_line::{has_password, shown};
 use crate::cmd::line::Cli;
 use crate::cmd::mistakes::number::{negative, number, unit};
 use crate::cmd::tps::args::instead_of;
@@ -60,7 +62,7 @@ const INSTEAD: [(&[&str], &str); 19] = [
         "pgrig testdb drop NAME drops a database that pgrig lent; pgrig server psql -- -c 'DROP DATABASE shop' drops one on pgrig's own server",
     ),
     (
-        &["dump", "pg_dump", "restore", "pg_restore", "backup"],
+        &["dump", "pg_dump", "backup"],
         "run PostgreSQL's own pg_dump or pg_restore; pgrig backup rehearse -d DBNAME measures them, and pgrig fill --ddl FILE fills the tables of a dump",
     ),
     (
@@ -88,7 +90,16 @@ pub(crate) fn remedied(arguments: &[OsString], mut error: Error) -> Error {
     if text.is_none() && matches!(error.kind(), ErrorKind::UnknownArgument | ErrorKind::InvalidValue) {
         tips::leave_out(&mut error);
     }
-    text.map_or_else(|| error, |text| Error::raw(ErrorKind::InvalidValue, text))
+    text.map_or_else(|| error, |text| Error::raw(ErrorKind::InvalidValue, with_password(&words, text)))
+}
+
+/// The remedy, and the place for the password that the command in it lacks.
+fn with_password(words: &[String], remedy: String) -> String {
+    let lacks = |word: &String| has_password(word) && remedy.contains(&shown(std::slice::from_ref(word)));
+    if words.iter().any(lacks) {
+        return remedy + "Give the password in PGPASSWORD\n";
+    }
+    remedy
 }
 
 /// SIZE beside an option that also sets the amount.
@@ -124,6 +135,9 @@ fn verb(words: &[String], error: &Error) -> Option<String> {
     let word = string(error, ContextKind::InvalidSubcommand)?;
     if let Some(meant) = intended::of_server(words, word) {
         return Some(format!("there is no command {word}: run {meant}\n"));
+    }
+    if ["restore", "pg_restore"].contains(&word) {
+        return Some(intended::restore(words, word));
     }
     let known = |(words, _): &&(&[&str], &str)| words.contains(&word.to_ascii_lowercase().as_str());
     if let Some((_, instead)) = INSTEAD.iter().find(known) {
@@ -246,12 +260,16 @@ fn option_of_pgbench(words: &[String], option: &str) -> Option<String> {
     Some(format!("pgrig tps has no {option}: {instead}\n"))
 }
 
+/// Whether a word is the name of a file of SQL.
+fn is_sql(word: &str) -> bool {
+    std::path::Path::new(word).extension().is_some_and(|ending| ending.eq_ignore_ascii_case("sql"))
+}
+
 /// The remedy for a file of SQL in the place of the size.
 fn sql_file(words: &[String], error: &Error) -> Option<String> {
     let file = string(error, ContextKind::InvalidValue)?;
-    let is_sql = std::path::Path::new(file).extension().is_some_and(|end| end.eq_ignore_ascii_case("sql"));
     let is_fill = words.first().is_some_and(|verb| verb == "fill");
-    (is_sql && is_fill)
+    (is_sql(file) && is_fill)
         .then(|| format!("unexpected argument {file}; to name a file of SQL, give --ddl {file}\n"))
 }
 

@@ -28,8 +28,10 @@ pub(crate) fn run(arguments: &ReportArgs, printer: &Printer) -> Result<(), Failu
             Usage("--format svg writes a file for each plot: give a directory with -o".to_owned()).into()
         );
     }
-    if let Some(name) = output.filter(|name| format != Format::Svg && *name != STDOUT) {
-        refuse_unwritable("-o", Path::new(name), Existing::Replaced)?;
+    match output.filter(|name| *name != STDOUT) {
+        Some(directory) if format == Format::Svg => refuse_files(Path::new(directory))?,
+        Some(name) => refuse_unwritable("-o", Path::new(name), Existing::Replaced)?,
+        None => {}
     }
     let words = if arguments.runs.is_empty() { &["latest".to_owned()] } else { arguments.runs.as_slice() };
     let found = Selection::new(Labelled::All, printer)?.documents(words)?;
@@ -47,6 +49,18 @@ pub(crate) fn run(arguments: &ReportArgs, printer: &Printer) -> Result<(), Failu
         (Format::Md, output) => text(output, &report::markdown(&documents), printer),
         (Format::Csv, output) => text(output, &report::csv(&documents), printer),
     }
+}
+
+/// Refuses a name that is not that of a directory.
+fn refuse_files(directory: &Path) -> Result<(), Usage> {
+    let why = if directory.as_os_str().is_empty() {
+        "-o is empty".to_owned()
+    } else if directory.exists() && !directory.is_dir() {
+        format!("-o {} is a file", directory.display())
+    } else {
+        return Ok(());
+    };
+    Err(Usage(format!("{why}: give the name of a directory, for example --format svg -o plots")))
 }
 
 fn text(output: Option<&str>, text: &str, printer: &Printer) -> Result<(), Failure> {

@@ -16,7 +16,7 @@ use pgserver::Home;
 use serde_json::{Value, json};
 use server::Survey;
 use tokio::runtime::Builder;
-use tps::{Outcome, Parsed, Plan, TPS};
+use tps::{Outcome, Parsed, Plan, TPS, TpsError};
 
 use crate::app::conduct::{self, Begun, Recording, Shown, on_server};
 use crate::app::failure::{BadResult, Failure, Usage};
@@ -33,6 +33,15 @@ pub(crate) fn run(arguments: &TpsArgs, printer: &Printer) -> Result<(), Failure>
     if let Some(shown) = arguments.shown() {
         return Ok(printer.result(shown?)?);
     }
+    measured(arguments, printer).map_err(|failure| {
+        let error = failure.error::<TpsError>();
+        let unfilled = error.and_then(|error| error.with_server(&arguments.server().shown()));
+        unfilled.map_or(failure, |text| Usage(text).into())
+    })
+}
+
+/// Measures a matrix, or one run.
+fn measured(arguments: &TpsArgs, printer: &Printer) -> Result<(), Failure> {
     if let Some(word) = &arguments.database {
         database::check(word, arguments.time, arguments.latency_limit)?;
     }

@@ -58,7 +58,7 @@ impl PgrigTablesFacts {
         match range.rows {
             Some(rows) if self.wide_ids() == Some(false) && range.first_row + rows > MOST_NARROW_IDS => {
                 let most = MOST_NARROW_IDS.saturating_sub(range.first_row);
-                return Err(FillError::Rows { rows, most });
+                return Err(FillError::NarrowIds { size: layout.growth(range.first_row, most), most });
             }
             _ => {}
         }
