@@ -92,6 +92,9 @@ impl Names {
     }
 }
 
+/// A plan, and the error of a disk that lacks room for it.
+type AndSpace = (Plan, Result<(), BlockioError>);
+
 impl Plan {
     /// Plans the request for this server, or refuses it. Nothing is touched.
     ///
@@ -116,7 +119,7 @@ impl Plan {
         connection: &'a Connection,
         survey: &'a Survey,
         request: &'a Request,
-    ) -> LocalBoxFuture<'a, Result<(Self, Result<(), BlockioError>), BlockioError>> {
+    ) -> LocalBoxFuture<'a, Result<AndSpace, BlockioError>> {
         Box::pin(async move {
             request.check()?;
             let most = survey.server.max_connections.saturating_sub(OTHER_SESSIONS).max(1);

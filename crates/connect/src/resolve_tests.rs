@@ -173,8 +173,8 @@ fn values_mean_what_the_documentation_says() {
 #[test]
 fn ports_within_hosts_are_told_apart() {
     let fixture = Fixture::new();
-    let hosts: [(&str, &str, &[(&str, &str)], &str); 4] = [
-        ("", "db:5433", &[], "-h db -p 5433"),
+    let hosts = [
+        ("", "db:5433", &[][..], "-h db -p 5433"),
         ("", "a:1,b:2", &[], "-h a,b -p 1,2"),
         ("", "", &[("PGHOST", "db:5433")], "PGHOST=db and PGPORT=5433"),
         ("host=db:5433", "", &[], "host=db port=5433"),

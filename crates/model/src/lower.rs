@@ -1,5 +1,7 @@
 //! Converts a model to column specifications.
 
+use std::fmt::Write;
+
 use rowgen::{Kind, Precision};
 
 use crate::depend::{common, cuts, untied};

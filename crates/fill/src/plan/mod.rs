@@ -67,6 +67,9 @@ pub fn plan<'a>(
     })
 }
 
+/// A plan, and the error of a disk that lacks room for it.
+type AndSpace = (Plan, Result<(), FillError>);
+
 /// As [`plan`], but with the error of a disk that lacks room beside the plan.
 ///
 /// # Errors
@@ -76,7 +79,7 @@ pub fn plan_and_space<'a>(
     connection: &'a Connection,
     request: &'a Request,
     resume: bool,
-) -> LocalBoxFuture<'a, Result<(Plan, Result<(), FillError>), FillError>> {
+) -> LocalBoxFuture<'a, Result<AndSpace, FillError>> {
     Box::pin(async move {
         if let Some(schema) = &request.schema {
             refuse_odd_name(schema)?;

@@ -340,12 +340,12 @@ fn different_scripts_hinder_and_are_named() {
             "request.scripts: a.sql → a.sql@9, b.sql",
         ),
     ] {
-        let differences = compared(&of(&[one.clone()]), &of(&candidate)).differences;
+        let differences = compared(&of(std::slice::from_ref(&one)), &of(&candidate)).differences;
         let said_of: Vec<String> = differences.iter().map(ToString::to_string).collect();
         assert_eq!(said_of, [said]);
         assert!(differences[0].hinders, "{said}");
     }
-    assert_eq!(compared(&of(&[one.clone()]), &of(&[one])).differences, []);
+    assert_eq!(compared(&of(std::slice::from_ref(&one)), &of(std::slice::from_ref(&one))).differences, []);
 }
 
 #[test]

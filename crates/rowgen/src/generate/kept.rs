@@ -266,7 +266,7 @@ mod tests {
 
     #[test]
     fn a_whole_table_is_exact() {
-        let is_kept = |number: u64| number >= 700 || number % 10 == 0;
+        let is_kept = |number: u64| number >= 700 || number.is_multiple_of(10);
         let numbers: Vec<u64> = (0..1_000).filter(|number| is_kept(*number)).collect();
         let kept = Kept::new(&numbers, 1_000, 1.0).finer();
         let places: Vec<u64> = numbers.iter().map(|number| kept.place(*number)).collect();

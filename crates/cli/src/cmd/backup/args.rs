@@ -125,7 +125,7 @@ pub(crate) struct RehearseArgs {
 #[derive(Debug, Args)]
 #[command(after_help = "Verdicts:\n  \
     whole            all that a restore needs has checksums, and each is right\n  \
-    no damage found  all data can be read; pgrig lists the parts that it cannot verify\n  \
+    no damage found  all data can be read; pgrig lists unverified parts\n  \
     damaged          pgrig lists each damage; the exit status is 3\n\n\
     Examples:\n  \
     pgrig backup check shop.dump\n  \

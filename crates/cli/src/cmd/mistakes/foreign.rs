@@ -1,9 +1,11 @@
 //! Remedies for options that a verb does not have, and options without a verb.
 
+use std::path::Path;
+
 use clap::CommandFactory;
 
 use super::elsewhere::{OF_SERVERS, value};
-use super::{command_of, has_option, intended, is_verb, path};
+use super::{command_of, has_option, is_verb, path};
 use crate::app::command_line::shown;
 use crate::cmd::line::Cli;
 
@@ -79,7 +81,7 @@ fn of_value(words: &[String], names: &[&str], option: &str) -> Option<String> {
 
 /// The option of `micro` for a file.
 fn of_file(file: &str) -> String {
-    if file.ends_with(".toml") {
+    if Path::new(file).extension().is_some_and(|extension| extension == "toml") {
         format!("; to name a suite, give --suite {file}")
     } else {
         format!("; to measure the statement in the file, give --statement \"$(cat {file})\"")
@@ -115,9 +117,9 @@ pub(super) fn command_first(words: &[String], option: &str) -> Option<String> {
     let command = Cli::command().find_subcommand(verb)?.clone();
     let names: Vec<&str> = command.get_subcommands().map(clap::Command::get_name).collect();
     let own = rest.iter().position(|word| word == "--");
-    let named = rest[..own.unwrap_or(rest.len())].iter().position(|word| names.contains(&word.as_str()));
+    let given = rest[..own.unwrap_or(rest.len())].iter().position(|word| names.contains(&word.as_str()));
     let has = |name: &&str| command.find_subcommand(name).is_some_and(|found| has_option(found, option));
-    let meant = match named {
+    let meant = match given {
         Some(place) => rest[place].as_str(),
         None if own.is_some() && verb == "testdb" => "bench",
         None => LIKELY
@@ -127,7 +129,7 @@ pub(super) fn command_first(words: &[String], option: &str) -> Option<String> {
             .or_else(|| names.iter().copied().find(has))
             .or_else(|| (verb == "backup").then_some("rehearse"))?,
     };
-    let kept = rest.iter().enumerate().filter(|(place, _)| Some(*place) != named);
+    let kept = rest.iter().enumerate().filter(|(place, _)| Some(*place) != given);
     let kept: Vec<String> = kept.map(|(_, word)| word.clone()).collect();
     Some(format!("give the command first: pgrig {verb} {meant} {}", shown(&kept)))
 }
@@ -141,7 +143,7 @@ pub(super) fn of_ab(words: &[String], option: &str) -> Option<String> {
     }
     let at = words.iter().position(|word| word.starts_with(option))?;
     let is_value = |word: &&String| words[at] == option && !word.starts_with('-') && !is_command(word);
-    let end = at + 1 + usize::from(words.get(at + 1).filter(is_value).is_some());
+    let end = at + 1 + usize::from(words.get(at + 1).as_ref().is_some_and(is_value));
     let added = shown(&words[at..end]);
     let with_option = |word: &String| match word.split_once(" -- ") {
         _ if !is_command(word) => word.clone(),
@@ -157,7 +159,6 @@ mod tests {
     use std::ffi::OsString;
 
     use super::super::elsewhere;
-    use super::*;
     use crate::cmd::line::parse;
 
     /// The remedies that name a command, each with the command line that it is for. Each command is read without an error.
