@@ -184,7 +184,7 @@ impl Measurement<'_> {
         let mut databases =
             Databases::begin(self.target, name.to_owned(), Rc::clone(&self.roles), observer).await?;
         let conditions = settings::take_over(self.site, self.request, &mut databases, observer).await?;
-        let Conditions { settings, of_server, memory, warnings } = conditions;
+        let Conditions { settings, of_server, memory, checkpoints, warnings } = conditions;
         let copies = Copies { databases: &databases, settings: &settings };
         observer.stage("running the migration on tables without rows");
         let rehearsed = self.rehearse(&copies, observer).await?;
@@ -255,7 +255,7 @@ impl Measurement<'_> {
         missing::complete(&self.request.schema, &recipe.skipped, &mut statements);
         let partitions = Partitions::of(&filled, &columns, &self.request.schema);
         let (inserted, zone) = (&recipe.inserted, zone.as_ref());
-        let forecasts = Forecasts { goal: &goal, memory, partitions, inserted, zone };
+        let forecasts = Forecasts { goal: &goal, memory, checkpoints, partitions, inserted, zone };
         forecasts.add(&mut statements);
         let mut alternatives = match better::migration(&statements, databases.version()) {
             Some(better) if self.request.alternatives => {
