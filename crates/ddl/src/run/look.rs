@@ -153,9 +153,9 @@ impl<'a> Look<'a> {
         self.is_in_transaction
     }
 
-    /// Adds the rules of the tables after the last statement, as the migration sees them.
-    pub(crate) async fn read_rules(&self, rules: &mut Rules) -> Result<(), ConnectError> {
-        rules.read(&self.session, self.is_in_transaction).await
+    /// Adds the rules of the tables after the last statement, which is at this place, as the migration sees them.
+    pub(crate) async fn read_rules(&self, rules: &mut Rules, place: usize) -> Result<(), ConnectError> {
+        rules.read(&self.session, (place, self.is_in_transaction)).await
     }
 
     /// Runs a statement in its transaction, or in one around it alone if it has none and can run in one.
