@@ -58,9 +58,8 @@ pub(crate) fn boundaries(
         }
         (Quantity::Seconds, Class::Copy) => vec![(Cause::Cache, memory.dirty())],
     };
-    match quantity {
-        Quantity::Wal | Quantity::Seconds => found.extend(checkpoint),
-        Quantity::Temporary => {}
+    if quantity != Quantity::Temporary {
+        found.extend(checkpoint);
     }
     Boundary::known(found)
 }

@@ -125,16 +125,19 @@ mod tests {
             ("UPDATE t SET a = 1", Some(&["a"][..])),
             (
                 "UPDATE ONLY s.t AS x SET A = b + f(c, d), \"B c\" = DEFAULT FROM u WHERE e = 1",
-                Some(&["a", "B c"]),
+                Some(&["a", "B c"][..]),
             ),
-            ("UPDATE t SET (a, b) = (SELECT c, d FROM u), e[1] = 2 RETURNING g, h", Some(&["a", "b", "e"])),
-            ("UPDATE t SET a = b IS DISTINCT FROM c, d = 1", Some(&["a", "d"])),
-            ("WITH q AS (UPDATE t SET a = 1 RETURNING b) SELECT c, d FROM q", Some(&["a"])),
+            (
+                "UPDATE t SET (a, b) = (SELECT c, d FROM u), e[1] = 2 RETURNING g, h",
+                Some(&["a", "b", "e"][..]),
+            ),
+            ("UPDATE t SET a = b IS DISTINCT FROM c, d = 1", Some(&["a", "d"][..])),
+            ("WITH q AS (UPDATE t SET a = 1 RETURNING b) SELECT c, d FROM q", Some(&["a"][..])),
             ("DELETE FROM t WHERE a = 1", None),
             ("MERGE INTO t USING u ON a = b WHEN MATCHED THEN UPDATE SET c = 1", None),
         ] {
             let found = Write::all_of(sql);
-            let wanted = wanted.map(|names| names.iter().map(|name| (*name).to_owned()).collect());
+            let wanted = wanted.map(|names| names.iter().map(|name| (*name).to_owned()).collect::<Vec<_>>());
             assert_eq!(found[0].sets, wanted, "{sql}");
         }
     }
