@@ -61,8 +61,10 @@ pub struct MostRows {
 /// A key and the parts that it can be made unique by.
 pub(super) struct Wanted<'a> {
     pub(super) key: &'a KeyInfo,
-    /// The columns that it is computed from.
-    pub(super) columns: Box<[String]>,
+    /// The columns that it is computed from and that are in no foreign key; none if all are in one.
+    pub(super) columns: Option<Box<[String]>>,
+    /// Of each foreign key that may be NULL, so that the key does not conflict, the columns that may be.
+    pub(super) nulls: Box<[Vec<String>]>,
     /// Indexes of parts that are whole in the key.
     pub(super) parts: Vec<usize>,
     /// Whether the user's specs decide on some of its columns, and so on its uniqueness.
@@ -128,6 +130,7 @@ pub(super) fn assign(
                     key: wanted.key.name.clone(),
                     definition: wanted.key.definition.clone(),
                     columns: wanted.columns,
+                    nulls: wanted.nulls,
                 });
             }
         }
@@ -315,7 +318,8 @@ mod tests {
             .columns()
             .filter_map(|column| parts.iter().position(|part| part.columns.iter().any(|name| name == column)))
             .collect();
-        Wanted { key, columns: key.columns().map(str::to_owned).collect(), parts, given: false }
+        let columns = Some(key.columns().map(str::to_owned).collect());
+        Wanted { key, columns, nulls: Box::default(), parts, given: false }
     }
 
     fn assigned(parts: &mut [Part], keys: &[KeyInfo]) -> Result<Assigned, CatalogError> {

@@ -200,6 +200,7 @@ pub(crate) mod tests {
             unmatched: Vec::new(),
             is_alone: false,
             is_partitioned: false,
+            is_within: false,
             is_unshared: false,
             partitions: Vec::new(),
             objects,

@@ -100,6 +100,9 @@ pub struct Effects {
     pub is_alone: bool,
     /// Whether it concerns all partitions of a table.
     pub(crate) is_partitioned: bool,
+    /// Whether it works on tables that the one that it names has as partitions or children, or on that one, and on no others.
+    #[serde(skip)]
+    pub(crate) is_within: bool,
     /// Whether no other session sees the table that it names: that is temporary, or its transaction has made it.
     #[serde(skip)]
     pub(crate) is_unshared: bool,

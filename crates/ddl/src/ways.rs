@@ -92,7 +92,8 @@ fn reindexing(found: &Effects, is_index: bool) -> Option<String> {
 fn scanning(found: &Effects, sql: &str) -> Option<String> {
     let acts = Acts::of(sql);
     let has = |act: Act| acts.has(act);
-    let is_own = found.class != Class::ScanOfAnother;
+    // Of several partitions, perhaps only one is read.
+    let is_own = found.class != Class::ScanOfAnother || found.is_within;
     let way = if is_own && found.is_partitioned && has(Act::Reference) {
         "on each partition, add the constraint NOT VALID, and validate it in a later transaction: the partitioned table then \
          takes these constraints, and scans nothing"
@@ -252,6 +253,16 @@ mod tests {
         assert!(of(stored, Class::Rewrite, WorkKind::Rewrite, false).unwrap().contains("volatile default"));
         let guarded = "DO $$ BEGIN IF true THEN ALTER TABLE t ADD CONSTRAINT c CHECK (a > 0); END IF; END $$";
         assert!(scan(guarded).unwrap().starts_with("add the constraint NOT VALID"));
+    }
+
+    /// Not of a table that a foreign key references.
+    #[test]
+    fn a_scan_of_one_partition_has_the_way_of_its_table() {
+        let script = Script::read("ALTER TABLE pt ALTER a SET NOT NULL", None).unwrap();
+        for is_within in [true, false] {
+            let found = Effects { is_within, ..found(Class::ScanOfAnother, WorkKind::Scan) };
+            assert_eq!(better_way(&found, &script.statements[0]).is_some(), is_within);
+        }
     }
 
     /// Only a foreign key has a lock for which others wait.

@@ -1,6 +1,8 @@
 //! From a table's facts to rows that keep its constraints. `uniqueness` has the ways to keep its keys, `partial` those to
-//! keep partial unique indexes that leave room for fewer rows than wanted. `warnings` are the texts about its triggers and columns.
+//! keep partial unique indexes that leave room for fewer rows than wanted, `nulls` foreign keys that are NULL for a unique key.
+//! `warnings` are the texts about its triggers and columns.
 
+mod nulls;
 mod partial;
 mod uniqueness;
 mod warnings;
@@ -27,7 +29,7 @@ use super::slot::{Role, Slot, slots};
 use super::spec::Given;
 use super::transaction::Scope;
 
-use self::partial::Look;
+use self::nulls::described;
 
 /// Request for the rows of one table.
 #[derive(Clone, Debug, Default)]
@@ -108,6 +110,7 @@ impl Described {
 ///   spec or the request says otherwise or a default would break a key (a constant in a unique column, an id that
 ///   a self-reference needs) or a CHECK.
 /// - A nullable column is NULL in a twentieth of the rows, unless it is part of a key.
+/// - If pgrig finds no unique values for a key, a nullable foreign key with columns of this key is NULL in all rows.
 /// - All rows satisfy the CHECKs of each partition, as far as they can.
 /// - If a partial unique index leaves room for fewer rows than wanted, further rows do not satisfy its predicate.
 /// - Numbers, dates and times in keys go on after the greatest one present. Texts, uuids and the like
@@ -124,13 +127,13 @@ pub fn describe<'a>(
 ) -> LocalBoxFuture<'a, Result<Described, CatalogError>> {
     Box::pin(async move {
         if let Some(strict) = info.with_checks_for_all_rows() {
-            let described = Look { client, info: &strict, request, scope }.described().await;
+            let described = described(client, &strict, request, scope).await;
             // CHECKs of several partitions may contradict each other.
             if !described.as_ref().is_err_and(Classified::is_usage) {
                 return described;
             }
         }
-        Look { client, info, request, scope }.described().await
+        described(client, info, request, scope).await
     })
 }
 

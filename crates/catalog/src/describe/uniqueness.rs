@@ -6,7 +6,7 @@ use super::Design;
 use crate::allowed::{Allowed, Set};
 use crate::compose::{Run, is_counted_on};
 use crate::error::CatalogError;
-use crate::info::{KeyElement, KeyInfo, Source, columns_of};
+use crate::info::{ForeignKeyInfo, KeyElement, KeyInfo, Source, columns_of};
 use crate::keys::{Assigned, MostRows, Part, Uniqueness, Wanted};
 use crate::narrow::Way;
 use crate::present::Present;
@@ -114,12 +114,33 @@ impl Design<'_> {
         let is_given = |name: &str| {
             self.slots.iter().any(|slot| slot.name() == name && matches!(slot.role, Role::Given(_)))
         };
-        Wanted {
-            key,
-            columns: columns_of(&elements, &all),
-            parts: whole,
-            given: mentioned.into_iter().any(is_given),
-        }
+        let given = mentioned.into_iter().any(is_given);
+        let is_referencing =
+            |column: &String| self.info.foreign_keys.iter().any(|foreign| foreign.columns.contains(column));
+        let of_key = columns_of(&elements, &all);
+        // Unique values of a foreign key's column would be those of no other row.
+        let (referencing, others): (Vec<String>, Vec<String>) = of_key.into_iter().partition(is_referencing);
+        let columns = (referencing.is_empty() || !others.is_empty()).then(|| others.into());
+        Wanted { key, columns, nulls: self.nulls(key), parts: whole, given }
+    }
+
+    /// Of each foreign key that may be NULL, so that a unique key does not conflict, the columns that may be.
+    fn nulls(&self, key: &KeyInfo) -> Box<[Vec<String>]> {
+        let may_be = |column: &&String| {
+            let is_open = |slot: &Slot<'_>| {
+                slot.name() == column.as_str()
+                    && !slot.info.not_null
+                    && !matches!(slot.role, Role::Given(_) | Role::Server)
+            };
+            self.slots.iter().any(is_open)
+        };
+        let of_foreign = |foreign: &ForeignKeyInfo| {
+            let columns: Vec<String> = foreign.columns.iter().filter(may_be).cloned().collect();
+            let is_whole = !foreign.is_match_full() || columns.len() == foreign.columns.len();
+            let is_in_key = key.columns().any(|name| columns.iter().any(|column| column == name));
+            (is_whole && is_in_key && !key.nulls_are_equal()).then_some(columns)
+        };
+        self.info.foreign_keys.iter().filter_map(of_foreign).collect()
     }
 
     /// The element with its expression instead of a generated column.

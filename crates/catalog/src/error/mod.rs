@@ -205,9 +205,9 @@ pub enum CatalogError {
     },
     /// A key that cannot be made unique.
     #[error(
-        "{table}: pgrig finds no unique values for {key}, {definition}: give one of its columns unique values \
-         with --column {}, or leave {key} out: drop it, or remove it from the SQL that creates the tables",
-        options(columns, "unique")
+        "{table}: pgrig finds no unique values for {key}, {definition}: {}leave {key} out: drop it, or remove it from the SQL that creates \
+         the tables",
+        for_key(columns.as_deref(), nulls)
     )]
     Key {
         /// Schema and name.
@@ -216,8 +216,10 @@ pub enum CatalogError {
         key: String,
         /// As the server prints it.
         definition: String,
-        /// Its columns.
-        columns: Box<[String]>,
+        /// Its columns that are in no foreign key; none if all are in one.
+        columns: Option<Box<[String]>>,
+        /// Of each foreign key that may be NULL instead, the columns that may be.
+        nulls: Box<[Vec<String>]>,
     },
     /// More rows than keys leave room for.
     #[error(
@@ -398,6 +400,18 @@ fn options(columns: &[String], spec: &str) -> String {
         return format!("'NAME={spec}'");
     }
     columns.iter().map(|column| format!("'{column}={spec}'")).collect::<Vec<_>>().join(" or ")
+}
+
+/// The ways to make a key unique, each with ` or ` after it.
+fn for_key(columns: Option<&[String]>, nulls: &[Vec<String>]) -> String {
+    let unique = columns.map(|columns| {
+        format!("give one of its columns unique values with --column {}", options(columns, "unique"))
+    });
+    let null = |columns: &Vec<String>| {
+        let options: Vec<String> = columns.iter().map(|column| format!("--column '{column}=null'")).collect();
+        format!("make a foreign key NULL with {}", options.join(" "))
+    };
+    unique.into_iter().chain(nulls.iter().map(null)).map(|way| way + ", or ").collect()
 }
 
 /// The remedy where a table has room for fewer rows than wanted.

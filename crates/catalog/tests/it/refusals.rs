@@ -46,6 +46,35 @@ fn what_is_no_table() {
     });
 }
 
+/// The keys of two foreign keys are not unique together.
+#[test]
+fn a_foreign_key_is_null_where_a_key_with_its_columns_cannot_be_unique() {
+    on_each_release(async |database| {
+        database
+            .sql(
+                "CREATE TABLE scope (id text PRIMARY KEY);
+                 CREATE TABLE am (public_id text PRIMARY KEY, scope_id text NOT NULL REFERENCES scope, UNIQUE (scope_id, public_id));
+                 CREATE TABLE u (public_id text PRIMARY KEY, scope_id text NOT NULL REFERENCES scope, UNIQUE (scope_id, public_id));
+                 CREATE TABLE acc (public_id text PRIMARY KEY, am_id text NOT NULL, scope_id text NOT NULL, u_id text, u_scope_id text,
+                    CONSTRAINT once UNIQUE (am_id, u_id), FOREIGN KEY (scope_id, am_id) REFERENCES am (scope_id, public_id),
+                    FOREIGN KEY (u_scope_id, u_id) REFERENCES u (scope_id, public_id));
+                 CREATE TABLE strict (LIKE acc INCLUDING INDEXES, FOREIGN KEY (scope_id, am_id) REFERENCES am (scope_id, public_id),
+                    FOREIGN KEY (u_scope_id, u_id) REFERENCES u (scope_id, public_id));
+                 ALTER TABLE strict ALTER u_id SET NOT NULL;
+                 INSERT INTO scope SELECT n FROM generate_series(1, 10) n;
+                 INSERT INTO am SELECT n, n % 10 + 1 FROM generate_series(1, 100) n;
+                 INSERT INTO u SELECT n, n % 10 + 1 FROM generate_series(1, 100) n;",
+            )
+            .await;
+        let described = database.fill("acc", 1_000).await.unwrap();
+        let warnings = described.warnings.join("\n");
+        assert_says(&warnings, &["u_scope_id, u_id are NULL in all rows", "no unique values for once"]);
+        let error = database.refused("strict", &[]).await;
+        assert_says(&error, &["no unique values for strict_am_id_u_id_", "leave strict_am_id_u_id_"]);
+        assert!(!error.contains("=unique") && !error.contains("=null"), "{error}");
+    });
+}
+
 /// The remedy for a table without partitions is a statement that works.
 #[test]
 fn a_table_without_partitions_gets_one() {

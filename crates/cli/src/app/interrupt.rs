@@ -3,7 +3,7 @@
 //! A verb that has to clean up waits for [`interrupted`] beside its work. Other work that
 //! [`block_on`] does is dropped at the first signal, and its statements in the server are
 //! cancelled. If the server does not answer, pgrig exits after two seconds, unless it is stopping a server of its own or
-//! deleting its files; at a second signal it exits at once.
+//! deleting its files; at a second signal, half a second after the first or later, it exits at once.
 
 use std::pin::Pin;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
@@ -26,6 +26,8 @@ use crate::app::{fault, terminal};
 const TOLD: &str = "interrupted: cancelling the running statements (Ctrl-C again ends pgrig at once)";
 /// Time without an answer of the server after which pgrig exits.
 const SILENCE: Duration = Duration::from_millis(1800);
+/// Signals within this time after the first one repeat it: `timeout` sends SIGTERM to its command, and then to the process group.
+const REPEATED: Duration = Duration::from_millis(500);
 /// Interval of checks for that time.
 const LOOK_INTERVAL: Duration = Duration::from_millis(50);
 /// Time for cancel requests to be sent before pgrig exits at once.
@@ -174,16 +176,16 @@ async fn hear(quiet: bool) {
     }
     ASKED.send_replace(true);
     tokio::select! {
-        () = signals.next() => {
+        () = signals.second() => {
             let _ = tokio::time::timeout(LAST_CANCEL, connect::cancel_everything()).await;
             leave(
-                "error: pgrig ended at once, and may have left settings or tables of the server changed: to restore them, run \
-                 pgrig server status",
+                "error: pgrig ended at once, and may have left settings, tables or databases on the server: pgrig server status restores \
+                 settings and tables; the next run of the same verb on this server drops databases",
             );
         }
         () = silence() => leave(
-            "error: pgrig ended, because the server does not answer, and may have left its settings or tables changed: to restore \
-             them, run pgrig server status when the server answers again",
+            "error: pgrig ended, because the server does not answer, and may have left settings, tables or databases there: when the \
+             server answers again, pgrig server status restores settings and tables, and the next run of the same verb drops databases",
         ),
     }
 }
@@ -255,6 +257,16 @@ impl Signals {
             _ = self.interrupt.recv() => {}
             _ = self.terminate.recv() => {}
             _ = self.hangup.recv() => {}
+        }
+    }
+
+    /// Resolves at the next signal that does not repeat the first one.
+    async fn second(&mut self) {
+        loop {
+            self.next().await;
+            if FIRST_SIGNAL.get().is_none_or(|first| first.elapsed() >= REPEATED) {
+                return;
+            }
         }
     }
 }

@@ -71,6 +71,21 @@ fn a_signal_leaves_no_database() {
     }
 }
 
+/// `timeout` sends its signal to pgrig and to the process group.
+#[test]
+fn a_repeated_signal_leaves_no_database() {
+    let rig = Rig::new();
+    let server = rig.server("--set wal_level=replica");
+    let pgrig = asleep(&rig, &server, COPIES[0]);
+    for _ in 0..3 {
+        pgrig.signal(Signal::SIGTERM);
+        std::thread::sleep(std::time::Duration::from_millis(10));
+    }
+    let ran = pgrig.end();
+    assert_eq!(ran.code, Some(130), "{ran:#?}");
+    assert_eq!(databases(&server), 0, "{ran:#?}");
+}
+
 /// The server does not notice that pgrig was killed while it carries out a statement.
 #[test]
 fn the_next_run_drops_what_a_killed_one_left_at_work() {

@@ -8,6 +8,16 @@ use crate::find::Class;
 /// many times larger.
 const SCATTERED: f64 = 4.0;
 
+/// The conditions of a statement that limit its forecasts.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Limits {
+    /// The server's memory.
+    pub(crate) memory: Memory,
+    /// The cause of the first checkpoint, and the bytes of the statement's tables at which it begins, if it makes the statement write
+    /// pages whole.
+    pub(crate) checkpoint: Option<(Cause, f64)>,
+}
+
 /// The quantity that is forecast.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Quantity {
@@ -17,22 +27,16 @@ pub(crate) enum Quantity {
     Temporary,
 }
 
-/// The boundaries of a statement's class, as bytes of its tables. `bytes_of_row` and `wal_of_byte` are those that were
-/// measured.
+/// The boundaries of a statement's class, as bytes of its tables. `bytes_of_row` are those that were measured.
 pub(crate) fn boundaries(
     class: Class,
     quantity: Quantity,
-    memory: Memory,
+    limits: Limits,
     bytes_of_row: f64,
-    wal_of_byte: f64,
 ) -> Vec<Boundary> {
-    #[expect(clippy::cast_precision_loss, reason = "sizes need no more")]
-    let (buffers, wal) = (memory.shared_buffers as f64, memory.max_wal_size as f64);
-    // Full images of pages are written again after each checkpoint.
-    let wal_at = if wal_of_byte > 0.0 { wal / wal_of_byte } else { 0.0 };
+    let Limits { memory, checkpoint } = limits;
     let sort_at = memory.sorted_rows() * bytes_of_row;
-    let found: Vec<(Cause, f64)> = match (quantity, class) {
-        (Quantity::Wal, Class::Rows) => vec![(Cause::MaxWalSize, wal_at)],
+    let mut found: Vec<(Cause, f64)> = match (quantity, class) {
         // A sort begins to write them there; other work has no boundary that is known.
         (Quantity::Temporary, Class::IndexBuild | Class::Rewrite | Class::SeveralTables) => {
             vec![(Cause::MaintenanceWorkMem, sort_at)]
@@ -46,8 +50,7 @@ pub(crate) fn boundaries(
             vec![(Cause::Cache, memory.cached()), (Cause::MaintenanceWorkMem, sort_at)]
         }
         (Quantity::Seconds, Class::Rows) => vec![
-            (Cause::SharedBuffers, buffers * SCATTERED),
-            (Cause::MaxWalSize, wal_at),
+            (Cause::SharedBuffers, memory.shared_buffers as f64 * SCATTERED),
             (Cause::Cache, memory.dirty()),
         ],
         (Quantity::Seconds, Class::IndexBuild | Class::Rewrite) => {
@@ -55,5 +58,8 @@ pub(crate) fn boundaries(
         }
         (Quantity::Seconds, Class::Copy) => vec![(Cause::Cache, memory.dirty())],
     };
+    if quantity != Quantity::Temporary {
+        found.extend(checkpoint);
+    }
     Boundary::known(found)
 }

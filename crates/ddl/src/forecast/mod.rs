@@ -1,15 +1,18 @@
 //! Forecasts of a statement's cost at the size that the user asked for, from its cost at smaller sizes. Pure.
 //!
 //! The laws of each class of statements; the statistics are in [`measure::forecast`]. [`boundary`] knows the sizes across which
-//! no law holds.
+//! no law holds, [`checkpoint`] those from which on a checkpoint begins during the migration.
 
 mod boundary;
+mod checkpoint;
 
 pub use measure::forecast::{Boundary, Cause, Figure, Memory};
 use measure::forecast::{Fit, Law, Least, Models, Point, interval, sizes};
 use serde::Serialize;
 
+pub(crate) use self::boundary::Limits;
 use self::boundary::{Quantity, boundaries};
+pub(crate) use self::checkpoint::{Checkpoints, SoFar};
 use crate::find::Class;
 use crate::outcome::{AtSize, Cost, SpaceAt};
 use crate::request::STEP;
@@ -57,19 +60,19 @@ pub(crate) fn forecast(
     measured: &[AtSize],
     spaces: &[SpaceAt],
     (bytes, rows): (u64, u64),
-    memory: Memory,
+    limits: Limits,
 ) -> Option<Forecast> {
     let largest = measured.last()?;
     if bytes as f64 <= largest.bytes as f64 * MEASURED {
         return None;
     }
     let of = |quantity: Quantity, value: &dyn Fn(&Cost) -> f64, least: Least| {
-        figure(class, quantity, measured, (bytes as f64, rows as f64), memory, value, least)
+        figure(class, quantity, measured, (bytes as f64, rows as f64), limits, value, least)
     };
     let seconds = of(Quantity::Seconds, &|cost| cost.seconds, OF_SECONDS);
     let wal = of(Quantity::Wal, &|cost| cost.wal as f64, OF_BYTES);
     let space = space(spaces, bytes as f64, rows as f64);
-    let temporary = temporary(class, spaces, (bytes as f64, rows as f64), memory);
+    let temporary = temporary(class, spaces, (bytes as f64, rows as f64), limits);
     Some(Forecast { bytes, rows, seconds, wal, space, temporary })
 }
 
@@ -89,7 +92,7 @@ fn space(spaces: &[SpaceAt], bytes: f64, rows: f64) -> Figure {
 
 /// The forecast of temporary files from the sizes that write any: they grow with the bytes from a boundary on, and are none below it.
 /// None if neither a measured size nor a boundary tells of them, or the role may not see them.
-fn temporary(class: Class, spaces: &[SpaceAt], (bytes, rows): (f64, f64), memory: Memory) -> Option<Figure> {
+fn temporary(class: Class, spaces: &[SpaceAt], (bytes, rows): (f64, f64), limits: Limits) -> Option<Figure> {
     let point = |at: &SpaceAt| {
         let value = at.space.temporary? as f64;
         Some(Point { bytes: at.bytes as f64, rows: at.rows as f64, value })
@@ -99,7 +102,7 @@ fn temporary(class: Class, spaces: &[SpaceAt], (bytes, rows): (f64, f64), memory
     let writing: Vec<Point> = points.iter().filter(|point| point.value > 0.0).copied().collect();
     if writing.is_empty() {
         let of_row = largest.bytes / largest.rows.max(1.0);
-        let all = boundaries(class, Quantity::Temporary, memory, of_row, 0.0);
+        let all = boundaries(class, Quantity::Temporary, limits, of_row);
         let is_between = |boundary: &Boundary| (largest.bytes..bytes).contains(&(boundary.at as f64));
         let boundary = all.into_iter().find(is_between)?;
         #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "a size")]
@@ -119,7 +122,7 @@ fn figure(
     quantity: Quantity,
     measured: &[AtSize],
     (bytes, rows): (f64, f64),
-    memory: Memory,
+    limits: Limits,
     value: &dyn Fn(&Cost) -> f64,
     least: Least,
 ) -> Figure {
@@ -134,11 +137,10 @@ fn figure(
         })
         .collect();
     let Some(largest) = measured.last() else { return Figure::TooFewSizes };
-    let wal_of_byte = largest.wal().map_or(0.0, |wal| wal.median / (largest.bytes as f64).max(1.0));
     let of_row = largest.bytes as f64 / (largest.rows as f64).max(1.0);
     let mut points = points;
     if quantity == Quantity::Seconds && is_scan(class) {
-        let ring = memory.shared_buffers as f64 * RING;
+        let ring = limits.memory.shared_buffers as f64 * RING;
         let beyond: Vec<Point> = points.iter().filter(|point| point.bytes >= ring).copied().collect();
         // Repeated scans of smaller tables find them in shared_buffers.
         if bytes > ring && sizes(&beyond).len() >= 2 {
@@ -150,7 +152,7 @@ fn figure(
     let law = Law {
         models: models(class, quantity),
         least,
-        boundaries: boundaries(class, quantity, memory, of_row, wal_of_byte),
+        boundaries: boundaries(class, quantity, limits, of_row),
     };
     law.at(points, (bytes, rows), step)
 }
@@ -196,19 +198,20 @@ mod tests {
         vec![size(10 * MB), size(40 * MB), size(160 * MB)]
     }
 
-    fn memory() -> Memory {
-        Memory {
+    fn limits() -> Limits {
+        let memory = Memory {
             shared_buffers: 128 * MB,
             maintenance_work_mem: 64 * MB,
             max_wal_size: 1000 * MB,
             machine: 24_000 * MB,
-        }
+        };
+        Limits { memory, checkpoint: None }
     }
 
     #[test]
     fn a_law_of_the_bytes_is_continued() {
         let measured = measured(|bytes, run| bytes * 1e-9 * (1.0 + 0.02 * run as f64));
-        let found = forecast(Class::Scan, &measured, &[], (1600 * MB, 16 * MB), memory()).unwrap();
+        let found = forecast(Class::Scan, &measured, &[], (1600 * MB, 16 * MB), limits()).unwrap();
         let Figure::Value { value, low, high } = found.seconds else { panic!("{found:?}") };
         assert!((value / 1.632 - 1.0).abs() < 0.05 && low < 1.6 && high > 1.7, "{found:?}");
         let Figure::Value { value, low, high } = found.wal else { panic!("{found:?}") };
@@ -220,7 +223,7 @@ mod tests {
         let straight = measured(|bytes, run| bytes * 1e-9 * (1.0 + 0.02 * run as f64));
         let bent = measured(|bytes, _| bytes.powf(1.2) * 1e-9);
         let width = |measured: &[AtSize], bytes: u64| {
-            let found = forecast(Class::Scan, measured, &[], (bytes, bytes / 100), memory()).unwrap();
+            let found = forecast(Class::Scan, measured, &[], (bytes, bytes / 100), limits()).unwrap();
             let Figure::Value { low, high, .. } = found.seconds else { panic!("{found:?}") };
             high / low
         };
@@ -232,36 +235,50 @@ mod tests {
     fn beyond_a_boundary_there_is_the_size_to_measure() {
         let measured = measured(|bytes, _| bytes * 1e-9);
         // Memory for 1.14 million sorted rows: 114 MB. One size is beyond it, and two are wanted.
-        let found = forecast(Class::IndexBuild, &measured, &[], (1600 * MB, 16 * MB), memory()).unwrap();
+        let found = forecast(Class::IndexBuild, &measured, &[], (1600 * MB, 16 * MB), limits()).unwrap();
         let Figure::Beyond { boundary, measure } = found.seconds else { panic!("{found:?}") };
         assert_eq!(boundary.cause, Cause::MaintenanceWorkMem);
         // A quarter of it is beyond the boundary. That is the same if only one size was measured.
         assert!(measure > boundary.at * 4 && measure < boundary.at * 5, "{found:?}");
-        let one = forecast(Class::IndexBuild, &measured[2..], &[], (1600 * MB, 16 * MB), memory()).unwrap();
+        let one = forecast(Class::IndexBuild, &measured[2..], &[], (1600 * MB, 16 * MB), limits()).unwrap();
         assert_eq!(one.seconds, found.seconds);
         assert!(matches!(found.wal, Figure::Value { .. }), "{found:?}");
         // Once two are, the figure is there.
-        let small = Memory { maintenance_work_mem: 16 * MB, ..memory() };
+        let memory = Memory { maintenance_work_mem: 16 * MB, ..limits().memory };
+        let small = Limits { memory, ..limits() };
         let found = forecast(Class::IndexBuild, &measured, &[], (1600 * MB, 16 * MB), small).unwrap();
         assert!(matches!(found.seconds, Figure::Value { .. }), "{found:?}");
-        // A scan does not sort, and rows that are changed write WAL until there is a checkpoint.
-        let found = forecast(Class::Scan, &measured, &[], (20_000 * MB, 200 * MB), memory()).unwrap();
+        // A scan does not sort.
+        let found = forecast(Class::Scan, &measured, &[], (20_000 * MB, 200 * MB), limits()).unwrap();
         assert!(matches!(
             found.seconds,
             Figure::Beyond { boundary: Boundary { cause: Cause::Cache, .. }, .. }
         ));
-        let found = forecast(Class::Rows, &measured, &[], (20_000 * MB, 200 * MB), memory()).unwrap();
-        assert!(matches!(
-            found.wal,
-            Figure::Beyond { boundary: Boundary { cause: Cause::MaxWalSize, .. }, .. }
-        ));
+    }
+
+    #[test]
+    fn beyond_a_checkpoint_there_is_neither_wal_nor_time_until_two_sizes_have_it() {
+        let measured = measured(|bytes, _| bytes * 1e-9);
+        let of = |class: Class, at: f64| {
+            let limits = Limits { checkpoint: Some((Cause::MaxWalSize, at)), ..limits() };
+            forecast(class, &measured, &[], (400 * MB, 4 * MB), limits).unwrap()
+        };
+        for class in [Class::Rows, Class::Scan, Class::IndexBuild] {
+            let found = of(class, 300e6);
+            let Figure::Beyond { boundary, measure } = found.wal else { panic!("{found:?}") };
+            assert_eq!((boundary.cause, boundary.at), (Cause::MaxWalSize, 300 * MB));
+            assert!(measure > 1200 * MB, "{found:?}");
+            assert_eq!(found.seconds, found.wal);
+            assert!(matches!(of(class, 30e6).wal, Figure::Value { .. }));
+            assert!(matches!(of(class, 500e6).wal, Figure::Value { .. }));
+        }
     }
 
     #[test]
     fn the_size_to_measure_is_beyond_all_boundaries() {
         let measured = measured(|bytes, _| bytes * 1e-9);
         // Sorts leave their memory from 114 MB on, and written blocks that of the machine from 4.8 GB on.
-        let of = |bytes: u64| forecast(Class::IndexBuild, &measured, &[], (bytes, bytes / 100), memory());
+        let of = |bytes: u64| forecast(Class::IndexBuild, &measured, &[], (bytes, bytes / 100), limits());
         for (bytes, cause) in [(4000 * MB, Cause::MaintenanceWorkMem), (20_000 * MB, Cause::Cache)] {
             let found = of(bytes).unwrap();
             let Figure::Beyond { boundary, measure } = found.seconds else { panic!("{found:?}") };
@@ -274,19 +291,19 @@ mod tests {
     fn a_statement_without_wal_has_none_at_any_size() {
         let mut measured = measured(|bytes, _| bytes * 1e-9);
         measured.iter_mut().flat_map(|at| &mut at.runs).for_each(|run| run.wal = 0);
-        let found = forecast(Class::Scan, &measured, &[], (1600 * MB, 16 * MB), memory()).unwrap();
+        let found = forecast(Class::Scan, &measured, &[], (1600 * MB, 16 * MB), limits()).unwrap();
         assert_eq!(found.wal, Figure::Value { value: 0.0, low: 0.0, high: 0.0 });
     }
 
     #[test]
     fn what_was_measured_is_not_forecast_and_one_size_is_too_few() {
         let measured = measured(|bytes, _| bytes * 1e-9);
-        assert_eq!(forecast(Class::Scan, &measured, &[], (160 * MB, MB), memory()), None);
-        assert_eq!(forecast(Class::Scan, &[], &[], (160 * MB, MB), memory()), None);
-        let found = forecast(Class::Scan, &measured[2..], &[], (1600 * MB, 16 * MB), memory()).unwrap();
+        assert_eq!(forecast(Class::Scan, &measured, &[], (160 * MB, MB), limits()), None);
+        assert_eq!(forecast(Class::Scan, &[], &[], (160 * MB, MB), limits()), None);
+        let found = forecast(Class::Scan, &measured[2..], &[], (1600 * MB, 16 * MB), limits()).unwrap();
         assert_eq!((found.seconds, found.wal), (Figure::TooFewSizes, Figure::TooFewSizes));
         // A statement whose cost is the same at all sizes.
-        let found = forecast(Class::CatalogOnly, &measured_at(0.001), &[], (20_000 * MB, 200 * MB), memory())
+        let found = forecast(Class::CatalogOnly, &measured_at(0.001), &[], (20_000 * MB, 200 * MB), limits())
             .unwrap();
         let Figure::Value { value, .. } = found.seconds else { panic!("{found:?}") };
         assert!((value - 0.001).abs() < 1e-6, "{found:?}");
@@ -321,7 +338,7 @@ mod tests {
             space: crate::outcome::Space { files: 0, temporary },
         };
         let of = |class: Class, spaces: &[SpaceAt], bytes: u64| {
-            temporary(class, spaces, (bytes as f64, bytes as f64 / 100.0), memory())
+            temporary(class, spaces, (bytes as f64, bytes as f64 / 100.0), limits())
         };
         // From the size that writes them, though the smaller one sorts in memory; from both, if both do.
         for smaller in [0, 5 * MB] {

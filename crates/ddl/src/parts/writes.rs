@@ -21,6 +21,8 @@ pub(crate) struct Write {
     pub(crate) is_whole: bool,
     /// Whether it stands in code, with branches that do not run.
     pub(crate) is_optional: bool,
+    /// The columns that UPDATE sets, by their names as the server has them; none for others.
+    pub(crate) sets: Option<Vec<String>>,
 }
 
 impl Write {
@@ -71,8 +73,34 @@ impl Parts<'_> {
         let is_plain = !is_insert && kind[0] != "merge" && !has_query && !has(&["from", "using"]);
         let is_whole = kind[0] == "delete" && !has(&["where", "using"]);
         let has_conflict = is_insert && has_all(&["on", "conflict"]);
+        let sets = if kind[0] == "update" { self.set(after) } else { None };
         let (table, is_optional) = (table.to_owned(), false);
-        Some(Write { table, is_insert, has_query, is_plain, has_conflict, is_whole, is_optional })
+        Some(Write { table, is_insert, has_query, is_plain, has_conflict, is_whole, is_optional, sets })
+    }
+
+    /// The columns that UPDATE sets, after its table.
+    fn set(&self, after: usize) -> Option<Vec<String>> {
+        let first = self.find(after, &["set"])? + 1;
+        let is_end = |place: usize| {
+            let is_compared = self.begins(place - 1, &["distinct"]);
+            let is_clause = ["from", "where", "returning"].iter().any(|word| self.begins(place, &[word]));
+            [")", ";"].contains(&self.tokens[place].text) || (is_clause && !is_compared)
+        };
+        let (mut columns, mut depth, mut is_name) = (Vec::new(), 0_i32, true);
+        for place in first..self.tokens.len() {
+            if depth == 0 && is_end(place) {
+                break;
+            }
+            let text = self.tokens[place].text;
+            if is_name && text == "(" {
+                columns.extend((place..self.closing(place)?).filter_map(|at| self.folded(at)));
+            } else if is_name {
+                columns.push(self.folded(place)?);
+            }
+            depth += i32::from(["(", "["].contains(&text)) - i32::from([")", "]"].contains(&text));
+            is_name = depth == 0 && text == ",";
+        }
+        Some(columns)
     }
 }
 
@@ -89,6 +117,29 @@ mod tests {
             format!("{} {letters}{}", write.table, letter(write.is_whole, "w"))
         };
         Write::all_of(sql).iter().map(shown).collect()
+    }
+
+    #[test]
+    fn the_columns_that_an_update_sets_are_found() {
+        for (sql, wanted) in [
+            ("UPDATE t SET a = 1", Some(&["a"][..])),
+            (
+                "UPDATE ONLY s.t AS x SET A = b + f(c, d), \"B c\" = DEFAULT FROM u WHERE e = 1",
+                Some(&["a", "B c"][..]),
+            ),
+            (
+                "UPDATE t SET (a, b) = (SELECT c, d FROM u), e[1] = 2 RETURNING g, h",
+                Some(&["a", "b", "e"][..]),
+            ),
+            ("UPDATE t SET a = b IS DISTINCT FROM c, d = 1", Some(&["a", "d"][..])),
+            ("WITH q AS (UPDATE t SET a = 1 RETURNING b) SELECT c, d FROM q", Some(&["a"][..])),
+            ("DELETE FROM t WHERE a = 1", None),
+            ("MERGE INTO t USING u ON a = b WHEN MATCHED THEN UPDATE SET c = 1", None),
+        ] {
+            let found = Write::all_of(sql);
+            let wanted = wanted.map(|names| names.iter().map(|name| (*name).to_owned()).collect::<Vec<_>>());
+            assert_eq!(found[0].sets, wanted, "{sql}");
+        }
     }
 
     #[test]

@@ -124,7 +124,7 @@ impl Copies<'_> {
                     costs.is_disturbed |= ran.is_disturbed;
                     costs.ran(place, (ran.took, ran.wal), &one.statement, look.is_in_transaction());
                     if let Some(rules) = rules.as_deref_mut().filter(|_| one.found.is_some()) {
-                        look.read_rules(rules).await?;
+                        look.read_rules(rules, place).await?;
                     }
                 }
                 Looked::Failed(failed) => {

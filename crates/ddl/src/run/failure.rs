@@ -45,7 +45,7 @@ pub(crate) fn of(error: &ConnectError) -> Failed {
     };
     let remedy = match (&unsuited, error) {
         // The columns are named later.
-        (Some(_), _) => Some(Unsuited::remedy(&[])),
+        (Some(_), _) => Some(Unsuited::remedy(&[], "SPEC")),
         (None, ConnectError::Query { error, .. }) => remedy(error).map(str::to_owned),
         (None, _) => None,
     };

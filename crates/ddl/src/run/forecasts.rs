@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use super::rowless::Partitions;
 use super::unmatched;
 use super::zone::Unasked;
-use crate::forecast::{Memory, forecast};
+use crate::forecast::{Checkpoints, Limits, Memory, SoFar, forecast};
 use crate::outcome::{StatementOutcome, TableAt};
 use crate::thinned;
 
@@ -14,6 +14,7 @@ pub(super) struct Forecasts<'a> {
     /// The tables at the size of the forecasts.
     pub(super) goal: &'a [TableAt],
     pub(super) memory: Memory,
+    pub(super) checkpoints: Checkpoints,
     pub(super) partitions: Partitions<'a>,
     /// Tables whose rows the schema inserts, by their names for people.
     pub(super) inserted: &'a BTreeSet<String>,
@@ -30,10 +31,13 @@ impl Forecasts<'_> {
         if let Some(zone) = self.zone {
             zone.note(statements);
         }
-        for one in statements.iter_mut().filter(|one| one.untimed().is_none()) {
-            let Some(found) = &one.found else { continue };
+        let mut so_far = SoFar::new(self.checkpoints);
+        for one in statements {
             let size = sized(&one.tables, self.goal);
-            one.forecast = forecast(found.class, &one.measured, &one.spaces, size, self.memory);
+            let limits = Limits { memory: self.memory, checkpoint: so_far.add(one, size.0) };
+            if let Some(found) = one.found.as_ref().filter(|_| one.untimed().is_none()) {
+                one.forecast = forecast(found.class, &one.measured, &one.spaces, size, limits);
+            }
         }
     }
 }

@@ -153,9 +153,9 @@ impl<'a> Look<'a> {
         self.is_in_transaction
     }
 
-    /// Adds the rules of the tables after the last statement, as the migration sees them.
-    pub(crate) async fn read_rules(&self, rules: &mut Rules) -> Result<(), ConnectError> {
-        rules.read(&self.session, self.is_in_transaction).await
+    /// Adds the rules of the tables after the last statement, which is at this place, as the migration sees them.
+    pub(crate) async fn read_rules(&self, rules: &mut Rules, place: usize) -> Result<(), ConnectError> {
+        rules.read(&self.session, (place, self.is_in_transaction)).await
     }
 
     /// Runs a statement in its transaction, or in one around it alone if it has none and can run in one.
@@ -234,6 +234,7 @@ impl<'a> Look<'a> {
         let effects = Effects {
             class: Class::of(&works, target, &before.relations, false),
             is_partitioned: is_partitioned(&works, target, &after.relations),
+            is_within: is_within(&works, target, &before.relations),
             is_unshared,
             partitions,
             objects,
@@ -313,6 +314,7 @@ impl<'a> Look<'a> {
         let effects = Effects {
             class: Class::of(&works, target, &before, waits > 0),
             is_partitioned: is_partitioned(&works, target, &after),
+            is_within: is_within(&works, target, &before),
             is_unshared: false,
             partitions: Vec::new(),
             objects: Objects::default(),
@@ -465,6 +467,11 @@ fn is_partitioned(works: &[Work], target: Option<u32>, after: &Relations) -> boo
     let is_part = |work: &Work| after.get(work.oid).is_some_and(|built| built.parent != 0);
     target.and_then(kind) == Some(Kind::Partitioned)
         || works.iter().any(|work| work.kind == WorkKind::IndexBuild && is_part(work))
+}
+
+/// Whether all work is on the table that a statement names, its partitions and children.
+fn is_within(works: &[Work], target: Option<u32>, before: &Relations) -> bool {
+    target.is_some_and(|target| works.iter().all(|work| before.is_within(work.table, target)))
 }
 
 /// Facts about a statement that the readings do not show.

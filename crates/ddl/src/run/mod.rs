@@ -4,6 +4,7 @@
 mod blockers;
 mod bounds;
 mod called;
+mod changes;
 mod clock;
 mod copies;
 mod cost;
@@ -54,6 +55,7 @@ use server::fault::caught;
 use server::interruption::{Ended, Stopped, stop, until_stopped};
 use server::{DataDirectory, Restarter, Session};
 
+use self::changes::Changes;
 use self::clock::{Clock, Speeds, Work, class_of};
 use self::copies::Copies;
 use self::databases::Databases;
@@ -61,7 +63,7 @@ use self::defaults::DefaultRows;
 use self::fill::{Filled, Filler, Scales};
 use self::forecasts::Forecasts;
 use self::minimal::Minimal;
-use self::rehearse::{Shape, Table, Tables, changed};
+use self::rehearse::{Shape, Table, Tables};
 use self::roles::Roles;
 use self::rounds::Rounds;
 use self::rowless::Partitions;
@@ -184,7 +186,7 @@ impl Measurement<'_> {
         let mut databases =
             Databases::begin(self.target, name.to_owned(), Rc::clone(&self.roles), observer).await?;
         let conditions = settings::take_over(self.site, self.request, &mut databases, observer).await?;
-        let Conditions { settings, of_server, memory, warnings } = conditions;
+        let Conditions { settings, of_server, memory, checkpoints, warnings } = conditions;
         let copies = Copies { databases: &databases, settings: &settings };
         observer.stage("running the migration on tables without rows");
         let rehearsed = self.rehearse(&copies, observer).await?;
@@ -255,7 +257,7 @@ impl Measurement<'_> {
         missing::complete(&self.request.schema, &recipe.skipped, &mut statements);
         let partitions = Partitions::of(&filled, &columns, &self.request.schema);
         let (inserted, zone) = (&recipe.inserted, zone.as_ref());
-        let forecasts = Forecasts { goal: &goal, memory, partitions, inserted, zone };
+        let forecasts = Forecasts { goal: &goal, memory, checkpoints, partitions, inserted, zone };
         forecasts.add(&mut statements);
         let mut alternatives = match better::migration(&statements, databases.version()) {
             Some(better) if self.request.alternatives => {
@@ -333,7 +335,7 @@ impl Measurement<'_> {
         if let Some(zone) = &zone {
             observer.warned(&zone.warning());
         }
-        added.add(std::mem::take(&mut after.rules));
+        added.add(std::mem::take(&mut after.rules), None);
         after.rules = added.all();
         site.databases.drop(&migrated).await?;
         let mut used = tables.used(&statements, &named);
@@ -349,15 +351,15 @@ impl Measurement<'_> {
         without_rows.retain(|name| !empty_ones.contains(name));
         observer.stage("choosing the rows of the tables");
         observer.step("adding the rules of the migration to the tables");
-        let changed = changed(&statements);
-        let (additions, unsuited) = suit::additions(&empty, &tables, [&before, &after], &changed).await?;
+        let changes = Changes::of(&statements, &tables);
+        let (additions, unsuited) = suit::additions(&empty, &tables, [&before, &after], &changes).await?;
         for warning in &unsuited {
             observer.warned(warning);
         }
         let looked = (&tables, statements.as_slice());
         let defaults = defaults::rows(&empty, self.request, looked, added.beside()).await?;
         site.databases.drop(&empty).await?;
-        let mut specs = before.casts.specs(&after.casts, &tables, &changed);
+        let mut specs = before.casts.specs(&after.casts, &tables, &changes.tables());
         specs.extend(defaults.iter().map(|one| one.spec.clone()));
         let unused = empty_ones.iter().filter(|name| !known_empty.contains(name)).cloned().collect();
         let (at, request) = (self.site, self.request);

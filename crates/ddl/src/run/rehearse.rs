@@ -253,10 +253,3 @@ impl Shape {
         Ok(Self { rules, casts })
     }
 }
-
-/// Tables whose rows a statement changes before the place; rules after that are not those of the rows before.
-pub(crate) fn changed(statements: &[StatementOutcome]) -> BTreeSet<u32> {
-    let founds = statements.iter().filter_map(|one| one.found.as_ref());
-    let held = founds.flat_map(|found| &found.held);
-    held.filter(|(_, modes)| modes.contains(&LockMode::RowExclusive)).map(|(oid, _)| *oid).collect()
-}

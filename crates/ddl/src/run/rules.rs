@@ -33,6 +33,10 @@ pub(crate) struct Rule {
     pub(crate) name: Option<String>,
     /// The columns of the table that it concerns.
     pub(crate) columns: Vec<String>,
+    /// Whether all rows keep it: a constraint that is NOT VALID holds for new ones alone.
+    is_valid: bool,
+    /// The place of the first statement after which all rows keep it; none if they never do.
+    pub(crate) since: Option<usize>,
 }
 
 impl Rule {
@@ -48,6 +52,8 @@ impl Rule {
             number: row.get("number"),
             name: row.get("name"),
             columns: row.get("columns"),
+            is_valid: row.get("is_valid"),
+            since: None,
         }
     }
 
@@ -64,6 +70,8 @@ impl Rule {
             number: table,
             name: None,
             columns: columns.to_vec(),
+            is_valid: true,
+            since: None,
         })
     }
 
@@ -108,11 +116,11 @@ impl Rules {
         self.beside.clear();
     }
 
-    /// Adds the rules that a session of the migration sees. Changes neither its settings nor the locks of its transaction.
+    /// Adds the rules that a session of the migration sees after the statement at this place. Changes neither its settings nor the locks of its transaction.
     pub(crate) async fn read(
         &mut self,
         session: &Session,
-        is_in_transaction: bool,
+        (place, is_in_transaction): (usize, bool),
     ) -> Result<(), ConnectError> {
         let (begin, end) = if is_in_transaction {
             ("SAVEPOINT pgrig_rules", "ROLLBACK TO SAVEPOINT pgrig_rules; RELEASE SAVEPOINT pgrig_rules")
@@ -122,10 +130,10 @@ impl Rules {
         session.run(begin).await?;
         session.run("SET LOCAL search_path = ''; SET LOCAL statement_timeout = 0").await?;
         session.run("SET LOCAL DateStyle = 'ISO, YMD'").await?;
-        self.add(rules(session, &self.standing).await?);
+        self.add(rules(session, &self.standing).await?, Some(place));
         let bounds = session.rows(include_str!("../sql/bounds.sql"), &[&self.standing]).await?;
         for row in &bounds {
-            self.add_bounds(row.get("oid"), row.get("condition"), row.get("columns"));
+            self.add_bounds(row.get("oid"), (row.get("condition"), row.get("columns")), Some(place));
         }
         for (default, beside) in defaults::beside(session).await? {
             self.beside.entry(default).or_default().extend(beside.bounds);
@@ -133,14 +141,23 @@ impl Rules {
         session.run(end).await
     }
 
-    /// Adds rules, which take the place of earlier ones with their ids.
-    pub(crate) fn add(&mut self, rules: impl IntoIterator<Item = Rule>) {
-        let with_key = |rule: Rule| ((rule.table, rule.domain.clone(), rule.id.clone()), rule);
-        self.seen.extend(rules.into_iter().map(with_key));
+    /// Adds the rules after the statement at this place, or after all. They take the place of earlier ones with their ids.
+    pub(crate) fn add(&mut self, rules: impl IntoIterator<Item = Rule>, place: Option<usize>) {
+        for rule in rules {
+            let key = (rule.table, rule.domain.clone(), rule.id.clone());
+            let earlier = self.seen.get(&key).and_then(|earlier| earlier.since);
+            let since = earlier.or(place.filter(|_| rule.is_valid));
+            self.seen.insert(key, Rule { since, ..rule });
+        }
     }
 
-    fn add_bounds(&mut self, table: u32, condition: Option<&str>, columns: Vec<String>) {
-        self.add(condition.and_then(|condition| Rule::of_bounds(table, condition, &columns)));
+    fn add_bounds(
+        &mut self,
+        table: u32,
+        (condition, columns): (Option<&str>, Vec<String>),
+        place: Option<usize>,
+    ) {
+        self.add(condition.and_then(|condition| Rule::of_bounds(table, condition, &columns)), place);
         self.keys.insert(table, columns);
     }
 
@@ -158,6 +175,16 @@ impl Rules {
         of_table.filter_map(|rule| Some((rule.name.clone()?, rule.columns.clone()))).collect()
     }
 
+    /// The foreign keys of a table that have one column: this column, and a specification of its values.
+    pub(crate) fn references(&self, table: u32) -> Vec<(String, String)> {
+        let of_table = self.seen.values().filter(|rule| rule.table == table);
+        let of_rule = |rule: &Rule| match &rule.columns[..] {
+            [column] => Some((column.clone(), reference(&rule.action)?)),
+            _ => None,
+        };
+        of_table.filter_map(of_rule).collect()
+    }
+
     /// The bounds that partitions beside default partitions have after any statement, by the OID of the default partition.
     pub(crate) fn beside(&self) -> &BTreeMap<u32, BTreeSet<String>> {
         &self.beside
@@ -167,6 +194,17 @@ impl Rules {
     pub(crate) fn keys(&self, table: u32) -> &[String] {
         self.keys.get(&table).map_or(&[][..], Vec::as_slice)
     }
+}
+
+/// The specification of the values of a foreign key, whose action this is; none if it is no foreign key, or has names in quotes.
+fn reference(action: &str) -> Option<String> {
+    let (_, referenced) = action.strip_prefix("FOREIGN KEY (")?.split_once(") REFERENCES ")?;
+    let (table, rest) = referenced.split_once('(')?;
+    let (column, _) = rest.split_once(')')?;
+    let table = table.strip_prefix("public.").unwrap_or(table);
+    let is_plain = |c: char| c.is_ascii_alphanumeric() || c == '_' || c == '.';
+    (table.chars().all(is_plain) && column.chars().all(is_plain))
+        .then(|| format!("reference({table}.{column})"))
 }
 
 #[cfg(test)]
@@ -185,6 +223,8 @@ mod tests {
             number,
             name: Some(format!("c{number}")),
             columns: vec!["a".to_owned()],
+            is_valid: true,
+            since: None,
         }
     }
 
@@ -204,19 +244,43 @@ mod tests {
     #[test]
     fn foreign_keys_follow_unique_keys_and_each_rule_is_as_it_was_last() {
         let mut rules = none();
-        rules.add([rule(3, 7, "FOREIGN KEY"), rule(1, 8, "CHECK ((a > 0))")]);
-        rules.add([rule(2, 9, "UNIQUE (a)"), rule(1, 8, "CHECK ((b > 0))")]);
+        rules.add([rule(3, 7, "FOREIGN KEY"), rule(1, 8, "CHECK ((a > 0))")], None);
+        rules.add([rule(2, 9, "UNIQUE (a)"), rule(1, 8, "CHECK ((b > 0))")], None);
         let actions: Vec<String> = rules.all().into_iter().map(|rule| rule.action).collect();
         assert_eq!(actions, ["CHECK ((b > 0))", "UNIQUE (a)", "FOREIGN KEY"]);
+    }
+
+    #[test]
+    fn a_rule_holds_for_all_rows_since_it_is_valid() {
+        let mut rules = none();
+        let since = |rules: &Rules| rules.all()[0].since;
+        rules.add([Rule { is_valid: false, ..rule(1, 8, "CHECK ((a > 0))") }], Some(0));
+        assert_eq!(since(&rules), None);
+        for (place, wanted) in [(Some(2), Some(2)), (Some(3), Some(2)), (None, Some(2))] {
+            rules.add([rule(1, 8, "CHECK ((a > 0))")], place);
+            assert_eq!(since(&rules), wanted);
+        }
+    }
+
+    #[test]
+    fn the_values_of_a_foreign_key_are_those_of_the_other_table() {
+        for (action, wanted) in [
+            ("FOREIGN KEY (a) REFERENCES public.p(id) ON DELETE CASCADE", Some("reference(p.id)")),
+            ("FOREIGN KEY (a) REFERENCES s.p(id)", Some("reference(s.p.id)")),
+            ("FOREIGN KEY (a) REFERENCES public.\"P q\"(id)", None),
+            ("CHECK ((a > 0))", None),
+        ] {
+            assert_eq!(reference(action).as_deref(), wanted, "{action}");
+        }
     }
 
     #[test]
     fn bounds_are_a_check_but_not_those_by_hash() {
         let mut rules = none();
         let columns = || vec!["at".to_owned()];
-        rules.add_bounds(5, Some("(at IS NOT NULL)"), columns());
-        rules.add_bounds(6, Some("satisfies_hash_partition('1'::oid, 2, 0, at)"), columns());
-        rules.add_bounds(7, None, columns());
+        rules.add_bounds(5, (Some("(at IS NOT NULL)"), columns()), None);
+        rules.add_bounds(6, (Some("satisfies_hash_partition('1'::oid, 2, 0, at)"), columns()), None);
+        rules.add_bounds(7, (None, columns()), None);
         let all = rules.all();
         assert_eq!(all.len(), 1);
         assert_eq!(all[0].action, "CHECK ((at IS NOT NULL))");

@@ -7,7 +7,7 @@ use super::databases::Databases;
 use super::original::{self, TakenOver};
 use super::{Observer, Site};
 use crate::error::DdlError;
-use crate::forecast::Memory;
+use crate::forecast::{Checkpoints, Memory};
 use crate::request::Request;
 
 /// Settings by name.
@@ -24,6 +24,7 @@ pub(crate) struct Conditions {
     /// Those of the original with which the server runs while pgrig measures. A restart must name them again.
     pub(crate) of_server: Settings,
     pub(crate) memory: Memory,
+    pub(crate) checkpoints: Checkpoints,
     /// Warnings for the user.
     pub(crate) warnings: Vec<String>,
 }
@@ -49,6 +50,9 @@ pub(crate) async fn take_over(
     let session = Session::open(&with(&target, &settings)).await?;
     let query = "SELECT pg_catalog.pg_size_bytes(current_setting('maintenance_work_mem')) AS sort, \
                  pg_catalog.pg_size_bytes(current_setting('max_wal_size')) AS wal, \
+                 pg_catalog.pg_size_bytes(current_setting('wal_segment_size')) AS segment, \
+                 current_setting('checkpoint_completion_target')::float8 AS completion, \
+                 (SELECT setting::float8 FROM pg_catalog.pg_settings WHERE name = 'checkpoint_timeout') AS timeout, \
                  coalesce(current_setting('io_method', true) = 'worker', false) AS has_workers";
     let row = session.row(query, &[]).await?;
     session.close().await;
@@ -60,13 +64,15 @@ pub(crate) async fn take_over(
         max_wal_size: whole("wal"),
         machine: if is_here { survey.environment.client.memory } else { 0 },
     };
+    let wal = (memory.max_wal_size, whole("segment"));
+    let checkpoints = Checkpoints::of(wal, row.get("completion"), row.get("timeout"));
     let is_few = row.get::<_, bool>("has_workers") && memory.shared_buffers < FEW_BUFFERS;
     warnings.extend(is_few.then(|| {
         "shared_buffers is less than 64 MB: with io_method = worker, the seconds of scans vary widely from run to run; set it to the \
          value of the server for which you want to know"
             .to_owned()
     }));
-    Ok(Conditions { settings, of_server, memory, warnings })
+    Ok(Conditions { settings, of_server, memory, checkpoints, warnings })
 }
 
 /// A warning if pgrig does not know at which size the tables no longer fit in the machine's memory, though it forecasts seconds.

@@ -1,7 +1,7 @@
 //! Rows that suit the migration: they keep the rules that it adds, and their values can be cast to the types that it gives.
 //!
-//! Rules are added to the tables before the fill, which heeds them, and dropped after it. A table whose rows the migration
-//! changes itself keeps only its own rules: a backfill is there because the rows do not keep the new ones.
+//! Rules are added to the tables before the fill, which heeds them, and dropped after it. Rows do not keep a new rule if the migration
+//! changes its columns before: such a backfill is there because they do not ([`Changes`]).
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -10,6 +10,7 @@ use server::Session;
 use server::quote::{identifier, literal};
 use tokio_postgres::Row;
 
+use crate::run::changes::Changes;
 use crate::run::failure;
 use crate::run::rehearse::{Shape, Tables};
 use crate::run::rules::Rule;
@@ -69,16 +70,16 @@ pub(crate) async fn additions(
     empty: &Target,
     tables: &Tables,
     [before, after]: [&Shape; 2],
-    changed: &BTreeSet<u32>,
+    changes: &Changes,
 ) -> Result<(Vec<Addition>, Vec<String>), ConnectError> {
     let session = Session::open(empty).await?;
     session.run("SET search_path = ''").await?;
     let renames = before.casts.renames(&after.casts, tables);
     // A partition that the migration detaches keeps the rules that it had of its parent.
     let is_new = |rule: &Rule| !before.rules.iter().any(|old| old.is_same(rule));
-    let is_changed = |rule: &Rule| match &rule.domain {
-        Some(domain) => !before.casts.tables_with(domain).is_disjoint(changed),
-        None => changed.contains(&rule.table),
+    let is_changed = |rule: &Rule| {
+        let with_domain = rule.domain.as_ref().map(|domain| before.casts.tables_with(domain));
+        changes.are_for(rule, [&before.casts, &after.casts], with_domain.as_ref())
     };
     let new = after.rules.iter().filter(|rule| !rule.is_inherited && !is_changed(rule) && is_new(rule));
     let addition = |(number, rule): (usize, &'_ Rule)| {

@@ -74,8 +74,8 @@ impl Unsuited {
     }
 
     /// Advice that names these columns, each `TABLE.COLUMN`. The server does not tell whether the values come from the rows or the statement.
-    pub(crate) fn remedy(columns: &[String]) -> String {
-        let option = |column: &str| format!("--column '{}=SPEC'", column.replace('\'', r"'\''"));
+    pub(crate) fn remedy(columns: &[String], spec: &str) -> String {
+        let option = |column: &str| format!("--column '{}={spec}'", column.replace('\'', r"'\''"));
         let options = match columns {
             [] => option("TABLE.COLUMN"),
             [column] => option(column),
@@ -107,6 +107,8 @@ struct TableColumns {
     columns: Vec<[String; 2]>,
     /// Names of its constraints, in lower case, each with its columns.
     constraints: Vec<(String, Vec<String>)>,
+    /// Its foreign keys with one column, and the specifications of their values.
+    references: Vec<(String, String)>,
     /// Columns of the keys of the table of which it is the default partition, or becomes one.
     keys: Vec<String>,
 }
@@ -137,7 +139,8 @@ impl Columns {
                 [oid, table.root()].into_iter().map(|oid| rules.keys(oid)).find(|keys| !keys.is_empty());
             let keys = keys.map_or_else(Vec::new, <[String]>::to_vec);
             let (schema, name) = (table.schema.clone(), table.name.clone());
-            Some(TableColumns { schema, name, option, columns, constraints, keys })
+            let references = rules.references(oid);
+            Some(TableColumns { schema, name, option, columns, constraints, references, keys })
         };
         Self(tables.all().filter_map(of_table).collect())
     }
@@ -168,7 +171,8 @@ impl Columns {
     fn remedy(&self, unsuited: &Unsuited, statement: &Statement) -> String {
         let filled = self.concerned(unsuited, statement);
         if !filled.is_empty() {
-            return Unsuited::remedy(&filled);
+            let spec = self.reference(unsuited).unwrap_or("SPEC");
+            return Unsuited::remedy(&filled, spec);
         }
         let added = Parts::of(&statement.sql).added_columns();
         let is_of_added = !added.is_empty() && unsuited.columns.iter().all(|column| added.contains(column));
@@ -185,7 +189,17 @@ impl Columns {
                 unsuited.columns.join(", ")
             );
         }
-        Unsuited::remedy(&[])
+        Unsuited::remedy(&[], "SPEC")
+    }
+
+    /// The specification of the values of a foreign key with one column, if rows lack its key.
+    fn reference(&self, unsuited: &Unsuited) -> Option<&str> {
+        let [column] = &unsuited.columns[..] else { return None };
+        let (schema, name) =
+            unsuited.table.as_ref().filter(|_| unsuited.code == SqlState::FOREIGN_KEY_VIOLATION)?;
+        let one = self.0.iter().find(|one| (schema, name) == (&one.schema, &one.name))?;
+        let (_, spec) = one.references.iter().find(|(of, _)| of == column)?;
+        Some(spec)
     }
 
     /// The columns, as `--column` names them.
@@ -221,12 +235,12 @@ mod tests {
     /// An UPDATE that sets a constant in a unique column fails with any rows.
     #[test]
     fn the_generated_rows_may_not_be_the_reason() {
-        let remedy = Unsuited::remedy(&["t.a".to_owned(), "t.b".to_owned()]);
+        let remedy = Unsuited::remedy(&["t.a".to_owned(), "t.b".to_owned()], "SPEC");
         assert_eq!(
             remedy,
             "perhaps the statement fails because of the generated rows: then give other values with --column 't.a=SPEC', or for t.b"
         );
-        assert!(Unsuited::remedy(&[]).ends_with("--column 'TABLE.COLUMN=SPEC'"));
+        assert!(Unsuited::remedy(&[], "SPEC").ends_with("--column 'TABLE.COLUMN=SPEC'"));
     }
 
     #[test]

@@ -1,6 +1,6 @@
 //! Forecasts, tried at ten times the largest measured size.
 
-use ddl::{Amount, Effort, Figure, Outcome, Request, StatementOutcome};
+use ddl::{Amount, Cause, Effort, Figure, Outcome, Request, StatementOutcome};
 use testkit::{RELEASES, Server, spec};
 
 use crate::support::{measured, request, server};
@@ -108,6 +108,41 @@ fn the_size_that_is_advised_gives_the_figure() {
         // The sort of the index writes temporary files.
         if one.number == 1 {
             assert!(matches!(forecast.temporary, Some(Figure::Value { .. })), "{up_to}: {forecast:?}");
+        }
+    }
+}
+
+/// After a checkpoint, a scan writes whole pages for the hint bits of changed rows, and for those that it removes.
+#[test]
+fn across_a_checkpoint_that_was_not_measured_there_is_no_figure() {
+    let schema = "CREATE TABLE ord (id bigint PRIMARY KEY, cust_id bigint NOT NULL, note text, st text);
+                  CREATE TABLE other (id bigint PRIMARY KEY, note text)";
+    let migration = "UPDATE ord SET note = 'x';
+        ALTER TABLE ord ADD CHECK (cust_id > -5000000000);
+        CREATE INDEX ON ord (cust_id);
+        ALTER TABLE other ADD CHECK (id > -5000000000);";
+    let request = Request {
+        effort: Effort::Full,
+        up_to: 3_000_000,
+        ..request(schema, migration, Amount::Rows(130_000))
+    };
+    for (max_wal_size, is_across) in [("64MB", true), ("1GB", false)] {
+        let set = [
+            ("wal_level", "replica"),
+            ("autovacuum", "off"),
+            ("min_wal_size", "32MB"),
+            ("max_wal_size", max_wal_size),
+        ];
+        let server = Server::start(spec(18, &set));
+        let outcome = measured(&server, &request).unwrap();
+        for one in &outcome.statements {
+            let forecast = one.forecast.as_ref().unwrap();
+            let is_of_checkpoint = matches!(
+                forecast.wal,
+                Figure::Beyond { boundary, .. } if boundary.cause == Cause::MaxWalSize
+            );
+            // No statement changes rows of the other table.
+            assert_eq!(is_of_checkpoint, is_across && one.number < 4, "{max_wal_size}: {one:#?}");
         }
     }
 }

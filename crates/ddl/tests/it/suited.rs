@@ -2,10 +2,11 @@
 
 use std::collections::BTreeSet;
 
+use ddl::find::Class;
 use ddl::{Amount, Outcome};
 use testkit::{RELEASES, Server, assert_says};
 
-use crate::support::{Warned, measured, measured_by, request, server};
+use crate::support::{Warned, classes, measured, measured_by, request, server};
 
 const SCHEMA: &str = "
     CREATE TABLE parent (id int PRIMARY KEY, n int);
@@ -75,6 +76,42 @@ fn rows_suit_a_constraint_that_the_migration_removes_later() {
                          ALTER TABLE big ADD CHECK (w > 5); ROLLBACK; ALTER TABLE big ADD a int";
         assert_suited(&server, SCHEMA, migration);
     }
+}
+
+#[test]
+fn rows_keep_a_new_rule_unless_an_earlier_statement_sets_its_columns() {
+    for release in RELEASES {
+        let server = server(release);
+        for migration in [
+            "ALTER TABLE big ADD FOREIGN KEY (v) REFERENCES parent; UPDATE big SET note = 'x'",
+            "UPDATE big SET note = 'x'; ALTER TABLE big ADD FOREIGN KEY (v) REFERENCES parent",
+            "ALTER TABLE big ADD CHECK (v < 10); UPDATE big SET v = 5",
+            "BEGIN; UPDATE big AS b SET note = 'x', w = 1; ALTER TABLE big ADD CHECK (v < 10); COMMIT",
+        ] {
+            assert_suited(&server, SCHEMA, migration);
+        }
+        for (migration, number) in [
+            ("UPDATE big SET v = -1 WHERE v >= 0; ALTER TABLE big ADD CHECK (v < 0)", 1),
+            ("DELETE FROM big WHERE v >= 0; ALTER TABLE big ADD CHECK (v < 0)", 1),
+            (
+                "ALTER TABLE big ADD CONSTRAINT q CHECK (v < 0) NOT VALID; UPDATE big SET v = -1 WHERE v >= 0; \
+                 ALTER TABLE big VALIDATE CONSTRAINT q",
+                2,
+            ),
+        ] {
+            let outcome = outcome(&server, SCHEMA, migration);
+            assert_eq!(outcome.failed().count(), 0, "{release}: {outcome:#?}");
+            assert_eq!(classes(&outcome)[number - 1], Some(Class::Rows), "{release}: {migration}");
+        }
+    }
+}
+
+#[test]
+fn the_remedy_of_a_foreign_key_names_values_that_suit_every_size() {
+    let migration =
+        "UPDATE big SET v = -5 WHERE id > 0; ALTER TABLE big ADD FOREIGN KEY (v) REFERENCES parent";
+    let outcome = outcome(&server(18), SCHEMA, migration);
+    assert_says(&remedy(&outcome, 2), &["--column 'big.v=reference(parent.id)'"]);
 }
 
 #[test]

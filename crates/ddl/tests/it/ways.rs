@@ -103,6 +103,23 @@ fn concurrently_is_named_where_the_server_accepts_it() {
 }
 
 #[test]
+fn a_table_of_which_one_partition_is_read_has_a_way() {
+    let schema = "
+        CREATE TABLE par (id int NOT NULL, val int) PARTITION BY RANGE (id);
+        CREATE TABLE par_1 PARTITION OF par FOR VALUES FROM (0) TO (1000);
+        CREATE TABLE par_2 PARTITION OF par DEFAULT;
+        ALTER TABLE par_1 ALTER val SET NOT NULL;";
+    for release in RELEASES {
+        let request = request(schema, "ALTER TABLE par ALTER val SET NOT NULL", Amount::Rows(2000));
+        let outcome = measured(&server(release), &request).unwrap();
+        let found = outcome.statements[0].found.as_ref().unwrap();
+        assert_eq!(found.class, Class::ScanOfAnother, "{release}: {:?}", found.works);
+        let way = way(&outcome, 1).unwrap();
+        assert!(way.starts_with("add a CHECK constraint NOT VALID"), "{release}: {way}");
+    }
+}
+
+#[test]
 fn a_not_null_constraint_of_18_is_validated_later() {
     let migration = "
         ALTER TABLE solo ADD CONSTRAINT nn NOT NULL pid;

@@ -18,7 +18,7 @@ pub struct Memory {
     pub shared_buffers: u64,
     /// `maintenance_work_mem` of the session.
     pub maintenance_work_mem: u64,
-    /// `max_wal_size`: so much WAL begins a checkpoint.
+    /// `max_wal_size`: a part of so much WAL begins a checkpoint.
     pub max_wal_size: u64,
     /// Memory of the server's machine, if it is this one.
     pub machine: u64,
@@ -69,8 +69,10 @@ pub enum Cause {
     SharedBuffers,
     /// A sort for an index no longer fits maintenance_work_mem.
     MaintenanceWorkMem,
-    /// The WAL is more than max_wal_size, so that checkpoints come meanwhile.
+    /// A checkpoint begins meanwhile, because of the WAL since the last one.
     MaxWalSize,
+    /// A checkpoint begins meanwhile, because of the time since the last one.
+    CheckpointTimeout,
 }
 
 impl Cause {
@@ -80,7 +82,8 @@ impl Cause {
             Self::Cache => "the work may no longer fit in the cache, a part of the machine's memory",
             Self::SharedBuffers => "the work exceeds shared_buffers",
             Self::MaintenanceWorkMem => "the work exceeds maintenance_work_mem",
-            Self::MaxWalSize => "the work exceeds max_wal_size",
+            Self::MaxWalSize => "a checkpoint begins meanwhile (max_wal_size)",
+            Self::CheckpointTimeout => "a checkpoint begins meanwhile (checkpoint_timeout)",
         }
     }
 }

@@ -232,6 +232,9 @@ fn reason(figure: &Value) -> String {
     if let Some(at) = boundary["at"].as_f64() {
         let effect = match boundary["cause"].as_str().unwrap_or_default() {
             "cache" => "the work may no longer fit in the cache, a part of the machine's memory".to_owned(),
+            setting @ ("max-wal-size" | "checkpoint-timeout") => {
+                format!("a checkpoint begins meanwhile ({})", setting.replace('-', "_"))
+            }
             setting => format!("the work exceeds {}", setting.replace('-', "_")),
         };
         return format!("from about {} on, {effect}", Quantity::Bytes.text(at));

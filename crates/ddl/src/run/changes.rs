@@ -1,0 +1,100 @@
+//! Changes of rows by the statements of a migration, as far as they decide which rules the rows before it keep: a backfill is there because they
+//! do not keep the rule that follows.
+
+use std::collections::BTreeSet;
+
+use crate::find::LockMode;
+use crate::outcome::StatementOutcome;
+use crate::parts::Write;
+use crate::run::rehearse::Tables;
+use crate::run::rules::Rule;
+use crate::run::suit::Casts;
+use crate::script::StatementKind;
+use crate::transaction::{Transaction, transaction};
+
+/// A change of a table's rows.
+#[derive(Clone, Debug, PartialEq, Eq)]
+struct Change {
+    /// The place of the statement.
+    place: usize,
+    /// OID of the table.
+    table: u32,
+    /// The columns that it sets, as they are called at that moment; none if they are not known, or rows are removed or added.
+    columns: Option<Vec<String>>,
+}
+
+/// See the module.
+pub(crate) struct Changes(Vec<Change>);
+
+impl Changes {
+    /// Those of statements that ran on empty tables: they took the lock of writes on the tables.
+    pub(crate) fn of(statements: &[StatementOutcome], tables: &Tables) -> Self {
+        let (mut changes, mut kept) = (Vec::new(), BTreeSet::new());
+        for (place, one) in statements.iter().enumerate() {
+            if one.statement.kind == StatementKind::Transaction
+                || transaction(statements, place) == Transaction::None
+            {
+                kept.clear();
+            }
+            let Some(found) = &one.found else { continue };
+            let locked = found.held.iter().filter(|(_, modes)| modes.contains(&LockMode::RowExclusive));
+            let locked: Vec<u32> = locked.map(|(oid, _)| *oid).collect();
+            let writes = Write::all_of(&one.statement.sql);
+            for &table in &locked {
+                let named = writes.iter().filter(|write| concerns(write, table, tables)).collect::<Vec<_>>();
+                // Its transaction has the lock from an earlier statement.
+                if named.is_empty() && kept.contains(&table) && !one.statement.is_code() {
+                    continue;
+                }
+                let columns = if one.statement.is_code() { None } else { columns(&named) };
+                changes.push(Change { place, table, columns });
+            }
+            kept.extend(locked);
+        }
+        Self(changes)
+    }
+
+    /// The tables whose rows change.
+    pub(crate) fn tables(&self) -> BTreeSet<u32> {
+        self.0.iter().map(|change| change.table).collect()
+    }
+
+    /// Whether the rows of a rule's table may keep it only because of changes before it. `casts` are the columns before and after the migration, `with_domain` the
+    /// tables with columns of the rule's domain.
+    pub(crate) fn are_for(
+        &self,
+        rule: &Rule,
+        [before, after]: [&Casts; 2],
+        with_domain: Option<&BTreeSet<u32>>,
+    ) -> bool {
+        let names = before.names(after, rule.table);
+        let first = |name: &String| {
+            names.iter().find(|[known, _]| known == name).map_or(name.clone(), |[_, first]| first.clone())
+        };
+        let of_rule: BTreeSet<String> = rule.columns.iter().map(first).collect();
+        let sets = |columns: &Vec<String>| columns.iter().any(|column| of_rule.contains(&first(column)));
+        let is_before = |change: &&Change| rule.since.is_none_or(|since| change.place <= since);
+        let concerns = |change: &Change| match with_domain {
+            Some(tables) => tables.contains(&change.table),
+            None => {
+                change.table == rule.table && (of_rule.is_empty() || change.columns.as_ref().is_none_or(sets))
+            }
+        };
+        self.0.iter().filter(is_before).any(concerns)
+    }
+}
+
+/// Whether a write names a table, or one of which it is a partition or an INHERITS child.
+fn concerns(write: &Write, table: u32, tables: &Tables) -> bool {
+    let mut named = tables.all().filter(|(_, one)| one.is_named(&write.table));
+    named.any(|(oid, _)| oid == table || tables.is_below(table, oid))
+}
+
+/// The columns that these writes of a table set; none if that is not known.
+fn columns(writes: &[&Write]) -> Option<Vec<String>> {
+    if writes.is_empty() {
+        return None;
+    }
+    let columns: Option<Vec<Vec<String>>> = writes.iter().map(|write| write.sets.clone()).collect();
+    Some(columns?.concat())
+}
