@@ -269,7 +269,6 @@ fn explain_shows_the_plan_of_a_fill_for_which_the_disk_lacks_room() {
     for (arguments, says) in [
         ("fill 30TB --explain", "free on"),
         ("fill 30TB --explain --json -", "\"predicted\""),
-        ("fill 30TB --table one --explain", "free on"),
         ("fill 30TB --all-tables --explain", "free on"),
     ] {
         let ran = rig.run(arguments);

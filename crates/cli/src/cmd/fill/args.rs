@@ -111,7 +111,7 @@ pub(crate) struct FillArgs {
 
     /// keep: with --model, each page gets as many rows as in the original, so that heaps have the size of the original's, with the
     /// free space that updates and deletes left there. Without this option, pages are full
-    #[arg(long, value_enum, value_name = "BLOAT", requires = "model", help_heading = "Your own tables")]
+    #[arg(long, value_enum, value_name = "HOW", requires = "model", help_heading = "Your own tables")]
     pub(crate) bloat: Option<Bloat>,
 
     /// With --all-tables, --ddl or --model: do not fill this table; may be repeated
