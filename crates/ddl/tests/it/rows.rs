@@ -48,7 +48,7 @@ fn the_remedy_names_the_columns_whose_values_do_not_suit() {
         (
             "UPDATE orders SET state = 'x'",
             "ALTER TABLE orders ADD FOREIGN KEY (state) REFERENCES states",
-            "with --column 'orders.state=SPEC'",
+            "with --column 'orders.state=reference(states.state)'",
         ),
         (
             "UPDATE app.events SET note = 'x'",
