@@ -41,11 +41,11 @@ fn as_arguments(words: &[String], option: &str) -> String {
 
 /// The remedy for an option that no verb has, or that is written before the verb.
 fn of_any(words: &[String], option: &str) -> Option<String> {
-    if let Some(text) = initialized(words) {
+    if let Some(text) = initialized(words).or_else(|| foreign::of_pgbench(words)) {
         return Some(text);
     }
     let text = match option {
-        "-h" => "for help, give --help or -?; -h is the host of a server",
+        "-h" if !names_a_host(words) => "for help, give --help or -?; -h is the host of a server",
         "-v" => "for the version, give --version or -V",
         "--verbose" => {
             "pgrig has no --verbose: leave it out (-q prints less; --json FILE writes all figures of a measurement)"
@@ -57,6 +57,12 @@ fn of_any(words: &[String], option: &str) -> Option<String> {
         _ => return displaced(words, option).or_else(|| database(words, option)),
     };
     Some(text.to_owned())
+}
+
+/// Whether -h has a host, in a command line without a verb.
+fn names_a_host(words: &[String]) -> bool {
+    let host = intended::value_of(words, "-h").filter(|host| !host.starts_with('-'));
+    host.is_some() && !words.iter().any(|word| is_verb(word))
 }
 
 /// The remedy for `pgrig -i`, with any other options of `pgbench -i`.

@@ -2,12 +2,12 @@
 
 use std::path::Path;
 
-use clap::CommandFactory;
+use clap::{CommandFactory, Parser};
 
 use super::elsewhere::{OF_SERVERS, value};
 use super::{command_of, has_option, is_verb, path};
 use crate::app::command_line::shown;
-use crate::cmd::line::Cli;
+use crate::cmd::line::{Cli, Verb};
 
 /// Options that a verb or one of its commands does not have, with the words after `has no OPTION`.
 const INSTEAD: [(&[&str], &[&str], &str); 5] = [
@@ -88,6 +88,17 @@ fn of_file(file: &str) -> String {
     }
 }
 
+/// The remedy for pgbench's options without a verb: psql has options of the same names, with other values.
+pub(super) fn of_pgbench(words: &[String]) -> Option<String> {
+    if !words.first()?.starts_with('-') || words.iter().any(|word| is_verb(word)) {
+        return None;
+    }
+    let arguments = ["pgrig", "tps"].into_iter().chain(words.iter().map(String::as_str));
+    let Verb::Tps(tps) = Cli::try_parse_from(arguments).ok()?.verb else { return None };
+    tps.sets_a_load()
+        .then(|| format!("no command is given: to run pgbench's scripts, run pgrig tps {}", shown(words)))
+}
+
 /// The remedy for options of psql's or of a server without a verb.
 fn without_verb(words: &[String], option: &str) -> Option<String> {
     if words.iter().any(|word| is_verb(word)) {
@@ -166,7 +177,13 @@ mod tests {
     fn commands_that_are_named_work() {
         for (line, option, told) in [
             ("-d mydb -U bob", "-d", "pgrig doctor -d mydb -U bob"),
+            ("-h db -d mydb", "-h", "pgrig doctor -h db -d mydb"),
             ("-c 'select 1'", "-c", "pgrig server psql -- -c 'select 1'"),
+            ("-c 'select 1' -t", "-c", "pgrig server psql -- -c 'select 1' -t"),
+            ("-c 4 -j 2 -T 10 shop", "-c", "pgrig tps -c 4 -j 2 -T 10 shop"),
+            ("-c4 -T10 -d shop", "-c", "pgrig tps -c4 -T10 -d shop"),
+            ("-h db -U bob --time=60 -S", "-h", "pgrig tps -h db -U bob --time=60 -S"),
+            ("-t 100 --instance old", "-t", "pgrig tps -t 100 --instance old"),
             ("testdb --from a.sql", "--from", "pgrig testdb new --from a.sql"),
             ("testdb --from a.sql -- pytest new", "--from", "pgrig testdb bench --from a.sql -- pytest new"),
             ("runs -n 5", "-n", "pgrig runs list -n 5"),
@@ -183,6 +200,13 @@ mod tests {
             let arguments: Vec<OsString> =
                 shlex::split(told).unwrap().into_iter().map(OsString::from).collect();
             assert!(parse(&arguments).is_ok(), "{told}");
+        }
+    }
+
+    #[test]
+    fn options_of_a_server_alone_are_no_load() {
+        for line in ["-d shop", "-h db -p 5433", "--instance old"] {
+            assert_eq!(super::of_pgbench(&shlex::split(line).unwrap()), None, "{line}");
         }
     }
 
