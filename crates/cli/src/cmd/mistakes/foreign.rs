@@ -5,21 +5,16 @@ use std::path::Path;
 use clap::{CommandFactory, Parser};
 
 use super::elsewhere::{OF_SERVERS, value};
-use super::{command_of, has_option, is_verb, path};
+use super::{command_of, has_option, intended, is_verb, path};
 use crate::app::command_line::shown;
 use crate::cmd::line::{Cli, Verb};
 
 /// Options that a verb or one of its commands does not have, with the words after `has no OPTION`.
-const INSTEAD: [(&[&str], &[&str], &str); 5] = [
+const INSTEAD: [(&[&str], &[&str], &str); 4] = [
     (
         &["doctor"],
         &["--json"],
         ": it prints text; run documents (--json FILE of a measurement) describe the machine and the server, too",
-    ),
-    (
-        &["server", "start"],
-        &["-p", "--port"],
-        ": --tcp listens on a free port of 127.0.0.1, and pgrig server url prints it",
     ),
     (
         &["server", "logs"],
@@ -60,6 +55,7 @@ pub(super) fn remedy(words: &[String], names: &[&str], option: &str) -> Option<S
 fn of_value(words: &[String], names: &[&str], option: &str) -> Option<String> {
     let is_role = || has_option(&command_of(words).0, "--username");
     let told = match (names, option) {
+        (["server", "start", ..], "-p" | "--port") => format!(": {}", free_port(words)),
         (["model", "capture", ..], "-n") => {
             format!("; to name a schema, give --schema {}", value(words, option, "SCHEMA"))
         }
@@ -77,6 +73,13 @@ fn of_value(words: &[String], names: &[&str], option: &str) -> Option<String> {
         _ => return None,
     };
     Some(told)
+}
+
+/// The way to the port of an instance, which pgrig chooses.
+pub(super) fn free_port(words: &[String]) -> String {
+    let instance = intended::value_of(words, "--instance").filter(|name| !name.starts_with('-'));
+    let named = instance.map_or_else(String::new, |name| format!(" --instance {}", shown(&[name])));
+    format!("--tcp listens on a free port of 127.0.0.1, and pgrig server url{named} prints it")
 }
 
 /// The option of `micro` for a file.

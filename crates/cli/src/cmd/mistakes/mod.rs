@@ -85,6 +85,7 @@ pub(crate) fn remedied(arguments: &[OsString], mut error: Error) -> Error {
         ErrorKind::MissingRequiredArgument | ErrorKind::TooFewValues => missing::remedy(&words),
         ErrorKind::InvalidUtf8 => not_text(arguments),
         ErrorKind::ArgumentConflict => two_amounts(&error),
+        ErrorKind::TooManyValues => port_of_tcp(&words),
         _ => None,
     };
     if text.is_none() && matches!(error.kind(), ErrorKind::UnknownArgument | ErrorKind::InvalidValue) {
@@ -100,6 +101,12 @@ fn with_password(words: &[String], remedy: String) -> String {
         return remedy + "Give the password in PGPASSWORD\n";
     }
     remedy
+}
+
+/// A port as the value of `server start --tcp=5433`.
+fn port_of_tcp(words: &[String]) -> Option<String> {
+    let port = words.iter().find_map(|word| word.strip_prefix("--tcp="))?;
+    words.first().is_some_and(|verb| verb == "server").then(|| misplaced::port(words, port))
 }
 
 /// SIZE beside an option that also sets the amount.
