@@ -2,7 +2,7 @@
 
 use clap::Arg;
 
-use super::{command_of, foreign, intended, is_verb, path};
+use super::{TWO_MIGRATIONS, command_of, foreign, intended, is_verb, path};
 use crate::app::command_line::shown;
 
 /// Options that name a server.
@@ -98,6 +98,10 @@ fn file(words: &[String], names: &[&str], option: &str) -> Option<String> {
         return None;
     }
     let file = || value(words, option, "FILE");
+    let is_command = |word: &&str| word.starts_with("-c") || word.starts_with("--command");
+    if names.first() == Some(&"ddl") && names.iter().any(is_command) {
+        return Some(format!("pgrig ddl has no {option}: {TWO_MIGRATIONS}"));
+    }
     let told = match names {
         ["fill", ..] => format!("to name a file of SQL, give --ddl {}", file()),
         ["testdb", "new" | "bench" | "serve", ..] => format!("to name a file of SQL, give --from {}", file()),

@@ -71,6 +71,10 @@ const INSTEAD: [(&[&str], &str); 19] = [
     ),
 ];
 
+/// The remedy for files of a migration beside -c.
+const TWO_MIGRATIONS: &str = "FILE and -c each give the migration: give one of them. To run both, write the SQL of -c into a file, and give the files \
+                              in order, for example: pgrig ddl first.sql second.sql";
+
 /// The error with its remedy, where one is known.
 pub(crate) fn remedied(arguments: &[OsString], mut error: Error) -> Error {
     let words: Vec<String> =
@@ -84,7 +88,7 @@ pub(crate) fn remedied(arguments: &[OsString], mut error: Error) -> Error {
         }
         ErrorKind::MissingRequiredArgument | ErrorKind::TooFewValues => missing::remedy(&words),
         ErrorKind::InvalidUtf8 => not_text(arguments),
-        ErrorKind::ArgumentConflict => two_amounts(&error),
+        ErrorKind::ArgumentConflict => two_amounts(&error).or_else(|| two_migrations(&words, &error)),
         ErrorKind::TooManyValues => port_of_tcp(&words),
         _ => None,
     };
@@ -109,17 +113,30 @@ fn port_of_tcp(words: &[String]) -> Option<String> {
     words.first().is_some_and(|verb| verb == "server").then(|| misplaced::port(words, port))
 }
 
-/// SIZE beside an option that also sets the amount.
-fn two_amounts(error: &Error) -> Option<String> {
+/// The two arguments that cannot be combined, as clap shows them.
+fn conflicting(error: &Error) -> Option<[String; 2]> {
     let name = |kind| match error.get(kind)? {
         ContextValue::String(one) => Some(one.clone()),
         ContextValue::Strings(several) => several.first().cloned(),
         _ => None,
     };
-    let names = [name(ContextKind::InvalidArg)?, name(ContextKind::PriorArg)?];
+    Some([name(ContextKind::InvalidArg)?, name(ContextKind::PriorArg)?])
+}
+
+/// SIZE beside an option that also sets the amount.
+fn two_amounts(error: &Error) -> Option<String> {
+    let names = conflicting(error)?;
     let size = names.iter().position(|name| name == "[SIZE]" || name == "<SIZE>")?;
     let option = names[1 - size].split(' ').next()?.to_owned();
     Some(format!("SIZE and {option} each set the amount: give one of them\n"))
+}
+
+/// Files of a migration beside -c.
+fn two_migrations(words: &[String], error: &Error) -> Option<String> {
+    let names = conflicting(error)?;
+    let is_command = names.iter().any(|name| name.starts_with("--command"));
+    let is_ddl = words.first().is_some_and(|verb| verb == "ddl");
+    (is_ddl && is_command).then(|| format!("{TWO_MIGRATIONS}\n"))
 }
 
 /// An argument that is not UTF-8, where only text is possible.
