@@ -66,6 +66,9 @@ pub(crate) fn run(arguments: &DdlArgs, printer: &Printer) -> Result<(), Failure>
         printer.warn(unseen);
     }
     let request = arguments.request(schema, script, probes);
+    if let Some(estimated) = request.estimated() {
+        printer.warn(estimated);
+    }
     if arguments.explain {
         return conduct::explained(printer, &arguments.save, &request, text::request(&request));
     }
