@@ -367,13 +367,16 @@ impl FillError {
         Some(of_fill.iter().fold(problem.clone(), |problem, advice| problem.replace(advice, "")))
     }
 
-    /// The error of SQL that creates what exists, with the way to another database of the user's server. None for other errors.
+    /// The error of SQL, or of a model, whose tables exist, with the way to another database of the user's server. None for other errors.
     pub fn in_another_database(&self, way: &str) -> Option<Self> {
-        let Self::Ddl { problem, sqlstate } = self else { return None };
-        let is_of_database = problem.contains(ANOTHER_DATABASE);
-        is_of_database.then(|| Self::Ddl {
-            problem: problem.replace(ANOTHER_DATABASE, &format!("another database: {way}")),
-            sqlstate: sqlstate.clone(),
+        let (Self::Ddl { problem, .. } | Self::Combination(problem)) = self else { return None };
+        if !problem.contains(ANOTHER_DATABASE) {
+            return None;
+        }
+        let problem = problem.replace(ANOTHER_DATABASE, &format!("another database: {way}"));
+        Some(match self {
+            Self::Ddl { sqlstate, .. } => Self::Ddl { problem, sqlstate: sqlstate.clone() },
+            _ => Self::Combination(problem),
         })
     }
 
@@ -479,6 +482,17 @@ impl From<CatalogError> for FillError {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn tables_that_exist_get_the_way_to_another_database() {
+        let problem = format!("it exists, or {ANOTHER_DATABASE}. To fill it, give --table");
+        let told = "it exists, or another database: run x. To fill it, give --table";
+        let of_sql = FillError::refused_ddl(problem.clone()).in_another_database("run x").unwrap();
+        assert!(matches!(&of_sql, FillError::Ddl { problem, .. } if problem == told), "{of_sql}");
+        let of_model = FillError::Combination(problem).in_another_database("run x").unwrap();
+        assert!(matches!(&of_model, FillError::Combination(problem) if problem == told), "{of_model}");
+        assert!(FillError::refused_ddl("it is wrong").in_another_database("run x").is_none());
+    }
 
     #[test]
     fn the_bounds_of_a_size_can_be_given_as_shown() {
