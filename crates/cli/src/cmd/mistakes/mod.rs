@@ -253,9 +253,12 @@ fn help(words: &[String], error: &Error) -> Option<String> {
     is_help.then(|| "-h needs the host of a server; for help, give --help or -?\n".to_owned())
 }
 
-/// The remedy for --ladder without its size, which stands in the place of SIZE or nowhere.
+/// The remedy for --matrix without an axis, and for --ladder without its size, which stands in the place of SIZE or nowhere.
 fn without_value(words: &[String], error: &Error) -> Option<String> {
     let option = string(error, ContextKind::InvalidArg)?;
+    if option.starts_with("--matrix") {
+        return Some("--matrix needs an axis, for example: pgrig tps --matrix durability\n".to_owned());
+    }
     let is_ladder = option.starts_with("--ladder") && words.last().is_some_and(|word| word == "--ladder");
     is_ladder
         .then(|| "--ladder needs the size of the tables, for example: pgrig fill --ladder 1GB\n".to_owned())
