@@ -142,10 +142,17 @@ fn of_fill(words: &[String], names: &[&str], option: &str) -> Option<String> {
 /// The remedy for an option that `backup` or one of its commands does not have.
 fn of_backup(words: &[String], names: &[&str], option: &str) -> Option<String> {
     match names {
-        ["backup", "check", ..] if OF_SERVERS.contains(&option) => Some(format!(
-            "pgrig backup check reads a backup and needs no server: leave out {option}; to measure backups of a database, give pgrig \
-             backup rehearse -d DBNAME"
-        )),
+        ["backup", "check", ..] if OF_SERVERS.contains(&option) => {
+            let mut server = intended::of_servers(words);
+            if !server.iter().any(|word| word.starts_with("-d") || word.starts_with("--dbname")) {
+                server.extend(["-d", "DBNAME"].map(str::to_owned));
+            }
+            let server = shown(&server);
+            Some(format!(
+                "pgrig backup check reads a backup and needs no server: leave out {option}; to measure backups of a database, give \
+                 pgrig backup rehearse {server}"
+            ))
+        }
         ["backup", "rehearse", ..] => way(words, option),
         _ => None,
     }

@@ -175,10 +175,9 @@ fn verb(words: &[String], error: &Error) -> Option<String> {
         return Some(format!("there is no command {word}: did you mean {path} {suggested}?\n"));
     }
     if words.iter().find(|word| !word.starts_with('-')).is_some_and(|verb| verb == "backup") {
-        let has_dot = word.contains(['.', '/']);
-        let meant = if has_dot { format!("check {word}") } else { format!("rehearse -d {word}") };
+        let meant = intended::backup(words, word);
         return Some(format!(
-            "there is no command {word}: give one of rehearse, check, for example pgrig backup {meant}\n"
+            "there is no command {word}: give one of rehearse, check, for example {meant}\n"
         ));
     }
     let names = commands(words);
@@ -284,6 +283,10 @@ fn with_equals<'w>(words: &'w [String], value: &str) -> Option<&'w str> {
 fn option_of_pgbench(words: &[String], option: &str) -> Option<String> {
     let verb = words.iter().find(|word| !word.starts_with('-'))?;
     let instead = instead_of(option).filter(|_| verb == "tps")?;
+    if ["-i", "--init", "--initialize"].contains(&option) && words.iter().any(|word| word == option) {
+        let rest: Vec<String> = words.iter().skip_while(|word| *word != verb).skip(1).cloned().collect();
+        return Some(format!("pgrig tps has no {option}: {}\n", intended::initialize(&rest)));
+    }
     Some(format!("pgrig tps has no {option}: {instead}\n"))
 }
 
