@@ -201,7 +201,9 @@ fn of_instead(instead: Option<Instead>) -> String {
              pg{major}, then pgrig backup rehearse --instance pg{major}"
         ),
         Some(Instead::Without(option)) => {
-            format!(", or leave out {option}: pgrig then starts servers of a version that these programs can read")
+            format!(
+                ", or leave out {option}: pgrig then starts servers of a version that these programs can read"
+            )
         }
         None => String::new(),
     }
@@ -311,7 +313,8 @@ mod tests {
         let said = old().to_string();
         assert!(said.contains("postgresql-client-18; if your release lacks"), "{said}");
         // The other instance is empty at first.
-        let filled = "pgrig fill 1GB --pg-version 15 --instance pg15, then pgrig backup rehearse --instance pg15";
+        let filled =
+            "pgrig fill 1GB --pg-version 15 --instance pg15, then pgrig backup rehearse --instance pg15";
         assert!(said.contains("apt.postgresql.org") && said.ends_with(filled), "{said}");
         assert!(old().of_fixed_version().to_string().ends_with("--bin DIR"));
         let said = old().of_forecast("--pg-version").to_string();

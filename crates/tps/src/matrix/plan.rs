@@ -63,7 +63,9 @@ impl Matrix {
         for axis in &self.axes {
             let own: HashSet<&str> = axis.settings().into_iter().collect();
             if let Some(name) = own.iter().find(|name| settings.contains(**name)) {
-                return refused(format!("durability sets {name} too: leave out the axis durability or {name}"));
+                return refused(format!(
+                    "durability sets {name} too: leave out the axis durability or {name}"
+                ));
             }
             settings.extend(own);
         }
