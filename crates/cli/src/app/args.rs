@@ -175,7 +175,7 @@ pub(crate) struct EmbeddedArgs {
     #[arg(long, value_name = "NAME")]
     pub(crate) instance: Option<String>,
 
-    /// Create the instance with this major version of PostgreSQL, 13 to 18, which pgrig downloads at first use. If the instance exists with another version, that is an error [default: the version of the instance, else 18]
+    /// Create the instance with this major version of PostgreSQL, 13 to 18, which pgrig downloads at first use. If the instance exists with another version, the command fails [default: the version of the instance, else 18]
     #[arg(long, value_name = "VERSION")]
     pub(crate) pg_version: Option<Major>,
 
