@@ -484,17 +484,6 @@ mod tests {
     use super::*;
 
     #[test]
-    fn tables_that_exist_get_the_way_to_another_database() {
-        let problem = format!("it exists, or {ANOTHER_DATABASE}. To fill it, give --table");
-        let told = "it exists, or another database: run x. To fill it, give --table";
-        let of_sql = FillError::refused_ddl(problem.clone()).in_another_database("run x").unwrap();
-        assert!(matches!(&of_sql, FillError::Ddl { problem, .. } if problem == told), "{of_sql}");
-        let of_model = FillError::Combination(problem).in_another_database("run x").unwrap();
-        assert!(matches!(&of_model, FillError::Combination(problem) if problem == told), "{of_model}");
-        assert!(FillError::refused_ddl("it is wrong").in_another_database("run x").is_none());
-    }
-
-    #[test]
     fn the_bounds_of_a_size_can_be_given_as_shown() {
         for (number, up, down) in [
             (7, 7, 7),
