@@ -30,7 +30,7 @@ pub enum BackupError {
     /// The client programs are older than the server, which they refuse.
     #[error(
         "pg_dump {version} in {path} cannot read a server of version {server}: {}, or give their directory: --bin DIR{}",
-        install(*server), older_instance(*own), path = .path.display()
+        install(*server), of_instead(*instead), path = .path.display()
     )]
     TooOld {
         /// Directory of the programs.
@@ -39,8 +39,8 @@ pub enum BackupError {
         version: String,
         /// Major version of the server.
         server: u16,
-        /// Their major version, if the user may choose pgrig's own PostgreSQL of that version instead.
-        own: Option<u16>,
+        /// The way to a server that the programs can read, if the version is the user's choice.
+        instead: Option<Instead>,
     },
     /// None of the ways is possible.
     #[error("pgrig can make no backup here: {}", .0.join("; "))]
@@ -173,6 +173,15 @@ pub enum BackupError {
     },
 }
 
+/// The way to a server that client programs can read.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Instead {
+    /// Another instance of pgrig's own PostgreSQL, of this major version.
+    Instance(u16),
+    /// Leave out this option, which sets the version of the servers of a forecast.
+    Without(&'static str),
+}
+
 /// How to install client programs of this major version; 0 is any.
 fn install(server: u16) -> String {
     if server == 0 {
@@ -184,20 +193,37 @@ fn install(server: u16) -> String {
     )
 }
 
-/// The way to an instance for these programs.
-fn older_instance(own: Option<u16>) -> String {
-    own.map_or_else(String::new, |major| {
-        format!(
-            ", or rehearse on another instance of pgrig's own PostgreSQL: --pg-version {major} --instance pg{major}"
-        )
-    })
+/// The way to a server for these programs.
+fn of_instead(instead: Option<Instead>) -> String {
+    match instead {
+        Some(Instead::Instance(major)) => format!(
+            ", or fill another instance of pgrig's own PostgreSQL, and rehearse there: pgrig fill 1GB --pg-version {major} --instance \
+             pg{major}, then pgrig backup rehearse --instance pg{major}"
+        ),
+        Some(Instead::Without(option)) => {
+            format!(
+                ", or leave out {option}: pgrig then starts servers of a version that these programs can read"
+            )
+        }
+        None => String::new(),
+    }
 }
 
 impl BackupError {
-    /// The same, where the version of the server is not the user's choice.
-    pub(crate) fn of_fixed_version(self) -> Self {
+    /// The same, where the version of the server is not the user's choice: it has the data to rehearse.
+    #[must_use]
+    pub fn of_fixed_version(self) -> Self {
+        self.with_instead(None)
+    }
+
+    /// The same for the servers of a forecast, whose version this option sets.
+    pub(crate) fn of_forecast(self, option: &'static str) -> Self {
+        self.with_instead(Some(Instead::Without(option)))
+    }
+
+    fn with_instead(self, instead: Option<Instead>) -> Self {
         match self {
-            Self::TooOld { path, version, server, .. } => Self::TooOld { path, version, server, own: None },
+            Self::TooOld { path, version, server, .. } => Self::TooOld { path, version, server, instead },
             error => error,
         }
     }
@@ -278,19 +304,21 @@ mod tests {
 
     #[test]
     fn programs_that_are_too_old_get_packages_and_an_instance_that_exist() {
-        let old = |own| BackupError::TooOld {
+        let old = || BackupError::TooOld {
             path: PathBuf::from("/usr/bin"),
             version: "15.19".to_owned(),
             server: 18,
-            own,
+            instead: Some(Instead::Instance(15)),
         };
-        let said = old(Some(15)).to_string();
+        let said = old().to_string();
         assert!(said.contains("postgresql-client-18; if your release lacks"), "{said}");
-        assert!(
-            said.contains("apt.postgresql.org") && said.ends_with(": --pg-version 15 --instance pg15"),
-            "{said}"
-        );
-        assert!(old(Some(15)).of_fixed_version().to_string().ends_with("--bin DIR"));
+        // The other instance is empty at first.
+        let filled =
+            "pgrig fill 1GB --pg-version 15 --instance pg15, then pgrig backup rehearse --instance pg15";
+        assert!(said.contains("apt.postgresql.org") && said.ends_with(filled), "{said}");
+        assert!(old().of_fixed_version().to_string().ends_with("--bin DIR"));
+        let said = old().of_forecast("--pg-version").to_string();
+        assert!(said.contains("or leave out --pg-version: ") && !said.contains("--instance"), "{said}");
         assert!(BackupError::NoPrograms { server: 0 }.to_string().contains("(Debian: postgresql-client),"));
     }
 }

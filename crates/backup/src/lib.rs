@@ -37,7 +37,7 @@ mod verified;
 mod way;
 
 pub use beside::{Beside, Lookups};
-pub use error::BackupError;
+pub use error::{BackupError, Instead};
 pub use forecast::{Day, Forecast, Rto};
 pub use held::Held;
 pub use load::{Compressed, Load, WalOfLoad};

@@ -7,7 +7,7 @@ use std::process::{Command, Stdio};
 use pgserver::Major;
 use serde::Serialize;
 
-use crate::error::BackupError;
+use crate::error::{BackupError, Instead};
 use crate::way::Method;
 
 /// Debian's script in PATH that chooses among the installed versions.
@@ -87,8 +87,8 @@ impl Programs {
     }
 
     fn too_old(&self, server: u16) -> BackupError {
-        let own = Major::from_number(self.major).map(Major::number);
-        BackupError::TooOld { path: self.dir.clone(), version: self.version.clone(), server, own }
+        let instead = Major::from_number(self.major).map(|major| Instead::Instance(major.number()));
+        BackupError::TooOld { path: self.dir.clone(), version: self.version.clone(), server, instead }
     }
 
     /// Path of a program in the directory; it need not exist (see [`Self::has`]).

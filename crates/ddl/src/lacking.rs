@@ -38,7 +38,7 @@ const REMEDY: &str = "statements that concern them fail, or cost less than in th
 /// Of each model.
 pub(crate) fn of_model() -> String {
     format!(
-        "a model has only tables and what these use, no views, triggers, rules, policies or publications: {REMEDY}"
+        "a model has only tables and the objects that they use, no views, triggers, rules, policies or publications: {REMEDY}"
     )
 }
 

@@ -9,6 +9,9 @@ use crate::probing::Probing;
 use crate::schema::Schema;
 use crate::script::Script;
 
+/// Tables that a sentence names.
+const NAMED: usize = 8;
+
 /// A migration to be measured.
 #[derive(Clone, Debug, Serialize)]
 pub struct Request {
@@ -35,15 +38,33 @@ pub struct Request {
 impl Request {
     /// Tables that have no rows in the original, but for those to which the user gives rows.
     pub(crate) fn without_rows(&self) -> Vec<String> {
-        let is_given = |table: &String| {
-            let is_named = |name: &str| table.split_once('.').is_some_and(|names| is_name_of(names, name));
-            match &self.amount {
-                Amount::Sizes(sizes) => sizes.iter().any(|size| is_named(&size.table)),
-                Amount::Rules(rules) => rules.iter().any(|rule| is_named(&rule.table)),
-                Amount::AsOriginal | Amount::Size(_) | Amount::Rows(_) => false,
-            }
-        };
-        self.schema.empty().into_iter().filter(|table| !is_given(table)).collect()
+        self.schema.empty().into_iter().filter(|table| !self.names(table)).collect()
+    }
+
+    /// A sentence about the tables whose rows are estimates, but for those to which the user gives rows; none if there are none.
+    pub fn estimated(&self) -> Option<String> {
+        let names = self.schema.estimated.iter().filter(|table| !self.names(table));
+        let names: Vec<&str> = names.map(String::as_str).collect();
+        let more = names.len().saturating_sub(NAMED);
+        let more = if more > 0 { format!(" and {more} more") } else { String::new() };
+        let first = names.iter().take(NAMED).copied().collect::<Vec<_>>().join(", ");
+        let origin = &self.schema.origin;
+        (!names.is_empty()).then(|| {
+            format!(
+                "tables of {origin} that were not analyzed: {first}{more}. pgrig estimates their rows from their sizes: for better \
+                 estimates, run ANALYZE there, or give --rows TABLE=ROWS"
+            )
+        })
+    }
+
+    /// Whether the user gives the rows or the size of this table, `schema.name`.
+    fn names(&self, table: &str) -> bool {
+        let is_named = |name: &str| table.split_once('.').is_some_and(|names| is_name_of(names, name));
+        match &self.amount {
+            Amount::Sizes(sizes) => sizes.iter().any(|size| is_named(&size.table)),
+            Amount::Rules(rules) => rules.iter().any(|rule| is_named(&rule.table)),
+            Amount::AsOriginal | Amount::Size(_) | Amount::Rows(_) => false,
+        }
     }
 }
 

@@ -16,9 +16,6 @@ use crate::lacking;
 use crate::outside;
 use crate::script::{Script, Statement, StatementKind};
 
-/// Tables that a sentence names.
-const NAMED: usize = 8;
-
 /// Settings that decide which tables a migration finds, how it is planned, and the memory and WAL that it takes.
 const SETTINGS: [&str; 37] = [
     "search_path",
@@ -90,6 +87,9 @@ pub struct Schema {
     /// Major version of the original's server; none if the schema is a file of SQL.
     #[serde(skip)]
     pub(crate) major: Option<u32>,
+    /// Tables that were not analyzed in the original, `schema.name`: their rows are estimates.
+    #[serde(skip)]
+    pub(crate) estimated: Vec<String>,
     /// Facts that the role could not see in the original, and why, what the copy of its tables lacks, and statements of the file that are skipped: a
     /// sentence each.
     #[serde(skip)]
@@ -131,6 +131,7 @@ impl Schema {
             shares: BTreeMap::new(),
             settings: BTreeMap::new(),
             major: None,
+            estimated: Vec::new(),
             unseen,
         })
     }
@@ -177,41 +178,27 @@ impl Schema {
             schema.bare = bare(connection).await?;
             schema.shares = shares(connection).await?;
             schema.unseen = facts.unseen;
-            let estimated = schema.estimate_rows(connection, database).await?;
-            schema.unseen.extend(estimated);
+            schema.estimate_rows(connection).await?;
             schema.unseen.extend(lacking::of_database(connection, database, &schema.sql).await?);
             schema.sql = lacking::schemas(connection).await? + &schema.sql;
             Ok(schema)
         })
     }
 
-    /// Estimates the rows of tables that were not analyzed, from their sizes. Returns a sentence about them.
-    async fn estimate_rows(
-        &mut self,
-        connection: &Connection,
-        database: &str,
-    ) -> Result<Option<String>, ConnectError> {
+    /// Estimates the rows of tables that were not analyzed, from their sizes.
+    async fn estimate_rows(&mut self, connection: &Connection) -> Result<(), ConnectError> {
         let found = match connection.client.query(include_str!("sql/unanalyzed.sql"), &[]).await {
             Ok(found) => found,
             Err(error) => return Err(connection.explain(error).await),
         };
-        let mut names = Vec::new();
         for row in found {
             let name: String = row.get("name");
             if let Some(rows) = self.rows.get_mut(&name) {
                 *rows = u64::try_from(row.get::<_, i64>("rows")).unwrap_or_default();
-                names.push(name);
+                self.estimated.push(name);
             }
         }
-        let more = names.len().saturating_sub(NAMED);
-        let more = if more > 0 { format!(" and {more} more") } else { String::new() };
-        names.truncate(NAMED);
-        let names = names.join(", ");
-        let sentence = format!(
-            "tables of database {database} that were not analyzed: {names}{more}. pgrig estimates their rows from their sizes: for \
-             better estimates, run ANALYZE there, or give --rows TABLE=ROWS"
-        );
-        Ok((!names.is_empty()).then_some(sentence))
+        Ok(())
     }
 
     /// The option that gives it, with its value; or the database.

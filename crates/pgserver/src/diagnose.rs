@@ -11,8 +11,18 @@ use std::path::{Path, PathBuf};
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) struct Explanation {
     pub(crate) cause: String,
-    pub(crate) remedy: &'static str,
+    remedy: &'static str,
 }
+
+impl Explanation {
+    /// The remedy for the server of this instance.
+    pub(crate) fn remedy(&self, instance: &str) -> String {
+        self.remedy.replace(INSTANCE, instance)
+    }
+}
+
+/// Stands for the name of the instance in remedies.
+const INSTANCE: &str = "{instance}";
 
 /// Words of PostgreSQL's (and of the system's) messages → remedy. The first that occurs counts.
 /// pgrig's servers speak English (`lc_messages` is C).
@@ -59,7 +69,7 @@ const KNOWN: [(&str, &str); 20] = [
     ("Permission denied", "let the server's account read and write the named file"),
     (
         "could not locate a valid checkpoint record",
-        "the data is damaged: restore it, or delete the instance (pgrig server destroy)",
+        "the data is damaged: restore it, or delete the instance (pgrig server destroy --instance {instance})",
     ),
 ];
 
@@ -177,6 +187,12 @@ mod tests {
         assert!(explain("", Some(0)).cause.contains("No space"));
         let panic = "x PANIC:  could not write to file \"pg_wal/xlogtemp.9\": No space left on device";
         assert!(explain(panic, None).remedy.contains("PGRIG_HOME"));
+    }
+
+    #[test]
+    fn a_command_names_the_instance() {
+        let found = explain("x PANIC:  could not locate a valid checkpoint record", None);
+        assert!(found.remedy("old").ends_with("(pgrig server destroy --instance old)"), "{found:?}");
     }
 
     #[test]

@@ -85,7 +85,7 @@ pub enum Error {
     /// Programs of the archives cannot run on this machine.
     #[error(
         "the PostgreSQL that pgrig downloads needs glibc or musl, and this machine has no loader for its programs ({loader}): \
-         install PostgreSQL and give its directory: --pg-bin DIR"
+         install PostgreSQL, and give its directory to commands that start a server: --pg-bin DIR"
     )]
     NoLibc {
         /// The loader that is missing.
@@ -93,8 +93,8 @@ pub enum Error {
     },
     /// There is no archive of this version for this machine.
     #[error(
-        "there is no archive of PostgreSQL {version} for {machine}: give another --pg-version, or install PostgreSQL and \
-         give its directory: --pg-bin DIR"
+        "there is no archive of PostgreSQL {version} for {machine}: give another --pg-version, or install PostgreSQL, \
+         and give its directory to commands that start a server: --pg-bin DIR"
     )]
     NoArchive {
         /// For instance `18.6.0`.
@@ -454,9 +454,11 @@ fn fetch_remedy(system: Option<&(PathBuf, String)>) -> String {
     let network = "check the network and the proxy (HTTPS_PROXY), bring the archive from another machine (pgrig server fetch --from FILE)";
     match system {
         Some((bin, version)) => format!(
-            "{network}, or use the installed PostgreSQL {version}: --pg-bin {}",
+            "{network}, or let commands that start a server use the installed PostgreSQL {version}: --pg-bin {}",
             crate::files::shell_quoted(bin)
         ),
-        None => format!("{network}, or install PostgreSQL and give its directory: --pg-bin DIR"),
+        None => format!(
+            "{network}, or install PostgreSQL, and give its directory to commands that start a server: --pg-bin DIR"
+        ),
     }
 }

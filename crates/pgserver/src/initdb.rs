@@ -78,10 +78,11 @@ fn run(instance: &Path, data: &Path, password: &Path, binaries: &Binaries, accou
     }
     let said = String::from_utf8_lossy(&output.stderr);
     let why = diagnose::explain(&said, free_bytes(instance));
+    let name = name_of(instance);
     Err(Error::Initdb {
-        instance: name_of(instance),
+        remedy: why.remedy(&name),
+        instance: name,
         cause: format!("{} ({})", why.cause, output.status),
-        remedy: why.remedy.to_owned(),
     })
 }
 

@@ -131,7 +131,7 @@ fn settle(instance: &Instance, events: Events) -> Result<Option<Running>> {
             return Err(Error::Start {
                 instance: instance.name().to_owned(),
                 cause: format!("its server (process {pid}) is still starting or stopping"),
-                remedy: "wait for it, or stop it (pgrig server stop)".to_owned(),
+                remedy: format!("wait for it, or stop it (pgrig server stop --instance {})", instance.name()),
                 log: instance.log_path(),
                 by_request: false,
             });

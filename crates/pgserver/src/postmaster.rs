@@ -198,10 +198,11 @@ impl Postmaster {
     fn failure(&self, instance: &Path, how: &str) -> Failure {
         let text = self.log.text();
         let why = diagnose::explain(&text, free_bytes(instance));
+        let name = name_of(instance);
         let error = Error::Start {
-            instance: name_of(instance),
+            remedy: why.remedy(&name),
+            instance: name,
             cause: format!("{} ({how})", why.cause),
-            remedy: why.remedy.to_owned(),
             log: self.log.path.clone(),
             by_request: false,
         };

@@ -60,7 +60,9 @@ fn prepare(site: &SizesSite, asked: &SizesRequest) -> Result<(Facts, Plan), Back
         Some(dir) => Some(Binaries::installed(dir)?.version().major()),
         None => site.major,
     };
-    let programs = Programs::find(asked.request.bin.as_deref(), given.unwrap_or_default())?;
+    let option = if site.pg_bin.is_some() { "--pg-bin" } else { "--pg-version" };
+    let programs = Programs::find(asked.request.bin.as_deref(), given.unwrap_or_default())
+        .map_err(|error| error.of_forecast(option))?;
     let newest = Major::all().map(Major::number).max().unwrap_or_default();
     let major = given.unwrap_or(programs.major.min(newest));
     let facts = Facts::of_scratch(major, &asked.shape.origin, largest);

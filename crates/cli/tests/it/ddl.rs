@@ -363,5 +363,5 @@ fn errors_of_the_schema_name_the_option_and_the_line() {
     let ran = rig.run(&format!("ddl {quick} {} --schema-file {}", schema.display(), migration.display()));
     assert_eq!(ran.code, Some(2), "{ran:#?}");
     let right = ran.stderr.split("swapped? Then run pgrig ").nth(1).and_then(|rest| rest.lines().next());
-    rig.done(&format!("{} {quick}", right.unwrap_or_else(|| panic!("{ran:#?}"))));
+    rig.done(right.filter(|right| right.contains(quick)).unwrap_or_else(|| panic!("{ran:#?}")));
 }

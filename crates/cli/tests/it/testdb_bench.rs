@@ -139,7 +139,8 @@ fn a_database_of_an_instance_is_not_measured_in_memory() {
     let server = rig.server(NEWEST);
     server.execute("CREATE DATABASE shop");
     server.database("shop").execute(SCHEMA);
-    let remedy = "a server in memory has no copy of database shop: to measure it, run pg_dump";
+    let remedy = "a server in memory has no copy of database shop: to measure it, run pgrig server start --instance default && \
+                  pg_dump --no-owner --no-publications -d \"$(pgrig server url --instance default shop)\" -f FILE";
     let (ran, document) = bench(&rig, &format!("{SHORT} --instance default -d shop"), "true");
     let possible =
         ["normal", "unlogged", "dangerous", "unlogged+dangerous", "template", "dangerous+template"];

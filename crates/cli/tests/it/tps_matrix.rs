@@ -524,7 +524,10 @@ fn own_scripts_name_the_tables_that_become_unlogged() {
 fn what_does_not_go_together_is_refused() {
     let rig = Rig::new();
     for (arguments, told) in [
-        ("--matrix durability --matrix durability=normal", "axis durability is given twice"),
+        (
+            "--matrix durability=normal,async --matrix durability=unlogged",
+            "axis durability is given twice: give all its values at once: --matrix durability=normal,async,unlogged",
+        ),
         ("--matrix durability --set fsync=on,off", "durability sets fsync too"),
         ("--matrix clients", "clients=1,2,4"),
         ("--matrix clients=1 --fail-if p99>1ms", "--fail-if"),

@@ -9,7 +9,7 @@ use crate::schema::Schema;
 /// The remedy of a missing object.
 pub(crate) const REMEDY: &str = "add it to the schema, or to the migration before this statement";
 /// The same, if the tables are those of a database or a model.
-const OF_COPY: &str = "pgrig copies only the tables of the original, and what these use. If the original has this object, give \
+const OF_COPY: &str = "pgrig copies only the tables of the original, and the objects that they use. If the original has this object, give \
                        --schema-file with the output of pg_dump --schema-only";
 /// Beginnings of the server's messages on objects of the whole server.
 const OF_SERVER: [&str; 2] = ["role ", "tablespace "];

@@ -367,13 +367,16 @@ impl FillError {
         Some(of_fill.iter().fold(problem.clone(), |problem, advice| problem.replace(advice, "")))
     }
 
-    /// The error of SQL that creates what exists, with the way to another database of the user's server. None for other errors.
+    /// The error of SQL, or of a model, whose tables exist, with the way to another database of the user's server. None for other errors.
     pub fn in_another_database(&self, way: &str) -> Option<Self> {
-        let Self::Ddl { problem, sqlstate } = self else { return None };
-        let is_of_database = problem.contains(ANOTHER_DATABASE);
-        is_of_database.then(|| Self::Ddl {
-            problem: problem.replace(ANOTHER_DATABASE, &format!("another database: {way}")),
-            sqlstate: sqlstate.clone(),
+        let (Self::Ddl { problem, .. } | Self::Combination(problem)) = self else { return None };
+        if !problem.contains(ANOTHER_DATABASE) {
+            return None;
+        }
+        let problem = problem.replace(ANOTHER_DATABASE, &format!("another database: {way}"));
+        Some(match self {
+            Self::Ddl { sqlstate, .. } => Self::Ddl { problem, sqlstate: sqlstate.clone() },
+            _ => Self::Combination(problem),
         })
     }
 

@@ -78,7 +78,7 @@ fn steps(request: &Request) -> Checked {
     )?;
     refuse(
         steps.include(Drop) && steps.iter().next() != Some(Drop),
-        "the step d drops what earlier steps made: put it first",
+        "the step d drops the tables that earlier steps made: put d first",
     )?;
     refuse(
         [Generate, Vacuum, PrimaryKeys, ForeignKeys].into_iter().any(early),

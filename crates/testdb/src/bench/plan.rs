@@ -1,8 +1,8 @@
 //! The plan: combinations in the order in which they are measured; refusals of variants that cannot be tried.
 
 use crate::bench::error::BenchError;
-use crate::bench::request::{BenchRequest, Site};
-use crate::bench::run::bench_server::{Active, Content, DUMP_OF_IT, dangerous};
+use crate::bench::request::{BenchRequest, Site, dump};
+use crate::bench::run::bench_server::{Active, Content, dangerous};
 use crate::bench::variant::{Choice, Means, Missing, Variant};
 use crate::clone::Measured;
 use futures_util::future::LocalBoxFuture;
@@ -75,7 +75,8 @@ pub fn check<'a>(
             (Err(why), _) => lacks(Means::Tmpfs, why.clone()),
             (Ok(_), Content::Database(name)) => {
                 let why = format!(
-                    "a server in memory has no copy of database {name}: to measure it, run {DUMP_OF_IT}"
+                    "a server in memory has no copy of database {name}: to measure it, run {}",
+                    dump(&site.place, name)
                 );
                 lacks(Means::Tmpfs, why);
             }

@@ -7,6 +7,7 @@ use crate::bench::run::command::{Output, TestCommand};
 use crate::bench::run::tmpfs::Tmpfs;
 use crate::bench::variant::Variant;
 use connect::Target;
+use server::quote::shell_word;
 use server::settings::ServerRef;
 use tps::Request;
 
@@ -48,4 +49,36 @@ pub struct Site<'a> {
     pub own: Result<(), String>,
     /// The starter of a server in memory, or the reason why there cannot be one.
     pub tmpfs: Result<&'a dyn Tmpfs, String>,
+}
+
+/// The command that dumps a database of the server without its publications, and the option for the dump. An instance of pgrig's own may
+/// be stopped after the bench.
+pub(crate) fn dump(place: &ServerRef, database: &str) -> String {
+    let (start, server) = match place {
+        ServerRef::Named(recipe) => (String::new(), shell_word(recipe)),
+        ServerRef::Own(instance) => {
+            let url = format!("\"$(pgrig server url --instance {instance} {})\"", shell_word(database));
+            (format!("pgrig server start --instance {instance} && "), url)
+        }
+    };
+    format!("{start}pg_dump --no-owner --no-publications -d {server} -f FILE, and give --from FILE")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_dump_is_of_the_database_that_the_user_named() {
+        let named = ServerRef::Named("user=me dbname=shop host=/tmp".to_owned());
+        assert_eq!(
+            dump(&named, "shop"),
+            "pg_dump --no-owner --no-publications -d 'user=me dbname=shop host=/tmp' -f FILE, and give --from FILE"
+        );
+        assert_eq!(
+            dump(&ServerRef::Own("old".to_owned()), "my shop"),
+            "pgrig server start --instance old && pg_dump --no-owner --no-publications \
+             -d \"$(pgrig server url --instance old 'my shop')\" -f FILE, and give --from FILE"
+        );
+    }
 }

@@ -69,8 +69,16 @@ impl Axis {
             text.split_once('=').ok_or("give NAME=VALUE,VALUE, for example work_mem=4MB,64MB")?;
         let name = name.trim();
         let part = |c: char| c.is_ascii_alphanumeric() || c == '_' || c == '.';
+        if name.contains(',') {
+            return Err(format!(
+                "{name:?} is not an axis: give --matrix once for each axis, for example --matrix durability --matrix clients=1,2"
+            ));
+        }
         if name.is_empty() || !name.chars().all(part) {
-            return Err(format!("{name:?} is not the name of a setting"));
+            return Err(format!(
+                "{name:?} is not the name of a setting: give NAME=VALUE,VALUE with a name as in pg_settings, for example \
+                 work_mem=4MB,64MB"
+            ));
         }
         let values = list(name, values, |value| Ok::<_, String>(value.to_owned()))?;
         Ok(Self::Setting { name: name.to_ascii_lowercase(), values })
@@ -117,6 +125,10 @@ impl FromStr for Axis {
             None => (text.trim(), None),
         };
         let wanted = |example: &str| format!("give the axis a value: --matrix {example}");
+        let meant = |axis: &str| {
+            let values = values.map_or_else(String::new, |values| format!("={values}"));
+            Err(format!("{name:?} is not an axis: give --matrix {axis}{values}"))
+        };
         match name {
             "durability" => Ok(Self::Durability(match values {
                 None => Durability::ALL.to_vec(),
@@ -129,6 +141,8 @@ impl FromStr for Axis {
                 let values = values.ok_or_else(|| wanted("protocol=simple,prepared"))?;
                 Ok(Self::Protocol(list(name, values, protocol)?))
             }
+            "client" | "connections" if values.is_some() => meant("clients"),
+            "protocols" | "querymode" if values.is_some() => meant("protocol"),
             _ if values.is_some() => Self::setting(text),
             _ => Err(format!(
                 "{name:?} is not an axis: give durability, clients=1,2,4, protocol=simple,prepared, or a setting \
@@ -148,9 +162,9 @@ fn list<T: PartialEq, E: fmt::Display>(
         if text.is_empty() {
             return Err(format!("{name}={values}: a value is empty: write values with commas between them"));
         }
-        let value = read(text).map_err(|error| format!("{name}={values}: {error}"))?;
+        let value = read(text).map_err(|error| format!("{text:?} {error}"))?;
         if list.contains(&value) {
-            return Err(format!("{name}={values}: {text} is given twice"));
+            return Err(format!("{name}={values}: {text} is given twice: leave one of them out"));
         }
         list.push(value);
     }
@@ -159,16 +173,17 @@ fn list<T: PartialEq, E: fmt::Display>(
 
 fn durability(text: &str) -> Result<Durability, &'static str> {
     let found = Durability::ALL.into_iter().find(|durability| durability.name() == text);
-    found.ok_or("give normal, dangerous, async or unlogged")
+    found.ok_or("is not a level of durability: give normal, dangerous, async or unlogged")
 }
 
 fn clients(text: &str) -> Result<usize, &'static str> {
-    text.parse().ok().filter(|clients| *clients > 0).ok_or("give numbers of connections, 1 or more")
+    text.parse().ok().filter(|clients| *clients > 0).ok_or("is not a number of clients: give 1 or more")
 }
 
 fn protocol(text: &str) -> Result<Protocol, &'static str> {
     let all = [Protocol::Simple, Protocol::Extended, Protocol::Prepared];
-    all.into_iter().find(|protocol| protocol.name() == text).ok_or("give simple, extended or prepared")
+    let found = all.into_iter().find(|protocol| protocol.name() == text);
+    found.ok_or("is not a protocol: give simple, extended or prepared")
 }
 
 #[cfg(test)]
@@ -199,7 +214,10 @@ mod tests {
             ("clients=0", "1 or more"),
             ("clients=1,1", "1 is given twice"),
             ("clients=1,,2", "a value is empty"),
-            ("durability=safe", "give normal"),
+            ("durability=safe", "\"safe\" is not a level of durability: give normal"),
+            ("client=1,2", "\"client\" is not an axis: give --matrix clients=1,2"),
+            ("durability,clients=1,2", "give --matrix once for each axis"),
+            ("work mem=1", "with a name as in pg_settings"),
             ("work_mem", "NAME=VALUE,VALUE"),
         ] {
             let error = text.parse::<Axis>().unwrap_err();

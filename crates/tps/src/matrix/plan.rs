@@ -47,20 +47,33 @@ impl Matrix {
         let refused = |why: String| Err(MatrixError::Request(why));
         let mut names = HashSet::new();
         if let Some(axis) = self.axes.iter().find(|axis| !names.insert(axis.name())) {
-            return refused(format!("axis {} is given twice: give all its values at once", axis.name()));
+            let name = axis.name();
+            let mut values: Vec<String> = Vec::new();
+            for value in self.axes.iter().filter(|axis| axis.name() == name).flat_map(Axis::values) {
+                if !values.contains(&value) {
+                    values.push(value);
+                }
+            }
+            let values = values.join(",");
+            return refused(format!(
+                "axis {name} is given twice: give all its values at once: --matrix {name}={values}"
+            ));
         }
         let mut settings = HashSet::new();
         for axis in &self.axes {
             let own: HashSet<&str> = axis.settings().into_iter().collect();
             if let Some(name) = own.iter().find(|name| settings.contains(**name)) {
-                return refused(format!("durability sets {name} too: leave one of them out"));
+                return refused(format!(
+                    "durability sets {name} too: leave out the axis durability or {name}"
+                ));
             }
             settings.extend(own);
         }
         let unlogged = Cell::all(&self.axes).iter().any(Cell::is_unlogged);
         if !self.tables.is_empty() && !unlogged {
             return refused(
-                "--tables needs durability=unlogged: leave it out, or add durability=unlogged".to_owned(),
+                "--tables is for unlogged tables: leave it out, or add this level, for example --matrix durability=normal,unlogged"
+                    .to_owned(),
             );
         }
         Ok(())

@@ -7,7 +7,7 @@ use clap::{Args, Subcommand};
 use pgserver::{Home, Major};
 use server::machine::cores;
 
-use crate::app::args::{EXPLAIN, MOST_TRIALS, SaveArgs, ServerChoice, profile_help, up_to};
+use crate::app::args::{EXPLAIN, MOST_TRIALS, SaveArgs, ServerChoice, major, profile_help, up_to};
 use crate::app::failure::Usage;
 use crate::cmd::backup::sized::args::SizedArgs;
 use crate::cmd::backup::tool::ToolArgs;
@@ -168,11 +168,6 @@ pub(crate) struct CheckArgs {
 
 /// The role as which a restored base backup is read by default.
 const SUPERUSER: &str = "postgres";
-
-/// A major version that pgrig can start.
-fn major(text: &str) -> Result<Major, String> {
-    text.parse().map_err(|_| format!("give a version from {} to {}", Major::OLDEST, Major::NEWEST))
-}
 
 impl CheckArgs {
     /// Refuses options of a restore where none is asked for.

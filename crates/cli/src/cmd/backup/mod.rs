@@ -15,7 +15,7 @@ mod tool;
 
 use std::rc::Rc;
 
-use backup::{Outcome, Site};
+use backup::{BackupError, Outcome, Site};
 use failure::Class;
 use pgserver::Home;
 use server::Survey;
@@ -59,6 +59,9 @@ async fn rehearse(
     let target = chosen.target.pinned_to(connection.address());
     connection.close().await;
     let request = arguments.request()?;
+    // Another instance does not have a database that the user names.
+    let is_fixed = chosen.is_named() || arguments.server.dbname.is_some();
+    let of_version = |error: BackupError| if is_fixed { error.of_fixed_version() } else { error };
     let site = Site {
         target: &target,
         version_num: survey.server.version_num,
@@ -68,7 +71,7 @@ async fn rehearse(
         cores: u16::try_from(cores()).unwrap_or(u16::MAX),
     };
     if arguments.explain {
-        let plan = backup::plan(&site, &request).await?;
+        let plan = backup::plan(&site, &request).await.map_err(of_version)?;
         return conduct::explained(printer, &arguments.save, &plan, text::plan(&plan));
     }
     let rto = arguments.sized.rto.map(|rto| rto.0);
@@ -87,6 +90,7 @@ async fn rehearse(
     let shown = Rc::new(ShownSteps::new(printer, ""));
     let mut progress = Progress::new(Recording::begin(home, begun)?, shown);
     let result = backup::rehearse(&site, &request, &mut progress, interrupted(printer)).await;
+    let result = result.map_err(of_version);
     let (mut recording, plan) = progress.end();
     match (result, plan) {
         (Ok(outcome), Some(plan)) => {

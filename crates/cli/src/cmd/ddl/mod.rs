@@ -15,11 +15,10 @@ use ddl::{DdlError, Outcome, Request, Schema, Site};
 use fill::FillError;
 use pgserver::Home;
 use server::Survey;
-use server::quote::shell_word;
 use tokio::runtime::Builder;
 
 use crate::app::args::ServerChoice;
-use crate::app::command_line::without_passwords;
+use crate::app::command_line::{exchanged, without_passwords};
 use crate::app::conduct::{self, Begun, Recording, Shown, on_server};
 use crate::app::failure::{BadResult, Failure, MachineFailure, Usage};
 use crate::app::interrupt::interrupted;
@@ -66,6 +65,9 @@ pub(crate) fn run(arguments: &DdlArgs, printer: &Printer) -> Result<(), Failure>
         printer.warn(unseen);
     }
     let request = arguments.request(schema, script, probes);
+    if let Some(estimated) = request.estimated() {
+        printer.warn(estimated);
+    }
     if arguments.explain {
         return conduct::explained(printer, &arguments.save, &request, text::request(&request));
     }
@@ -162,9 +164,10 @@ fn swapped(error: DdlError, arguments: &DdlArgs) -> Failure {
     );
     match (arguments.files.as_slice(), &arguments.schema_file) {
         ([migration], Some(schema)) if lacks_table => {
-            let [migration, schema] = [migration, schema].map(|path| shell_word(&path.display().to_string()));
+            let [migration, schema] = [migration, schema].map(|path| path.to_string_lossy());
             Usage(format!(
-                "{error}. Are the migration and --schema-file swapped? Then run pgrig ddl {schema} --schema-file {migration}"
+                "{error}. Are the migration and --schema-file swapped? Then run {}",
+                exchanged(&migration, &schema)
             ))
             .into()
         }

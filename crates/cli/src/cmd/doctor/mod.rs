@@ -3,7 +3,7 @@
 pub(crate) mod args;
 mod rights;
 
-use backup::Readiness;
+use backup::{BackupError, Readiness};
 use connect::{Target, resolve};
 use measure::human::bytes;
 use pgserver::{Home, Instance, InstanceState, Programs};
@@ -55,7 +55,10 @@ pub(crate) fn run(arguments: &DoctorArgs, printer: &Printer) -> Result<(), Failu
                 &format!("{} free on {} for the server's data", bytes(disk.free), disk.mount),
             )?;
         }
-        let backup = Readiness::of(&target, survey.server.version_num).await?;
+        let mut backup = Readiness::of(&target, survey.server.version_num).await?;
+        if !survey.site.own {
+            backup.programs = backup.programs.map_err(BackupError::of_fixed_version);
+        }
         for (verb, answer) in rights.verbs(&survey, &backup) {
             line(printer, verb, &answer)?;
         }

@@ -2,7 +2,7 @@
 
 use clap::Arg;
 
-use super::{command_of, foreign, intended, is_verb, path};
+use super::{TWO_MIGRATIONS, command_of, foreign, intended, is_verb, path};
 use crate::app::command_line::shown;
 
 /// Options that name a server.
@@ -41,11 +41,11 @@ fn as_arguments(words: &[String], option: &str) -> String {
 
 /// The remedy for an option that no verb has, or that is written before the verb.
 fn of_any(words: &[String], option: &str) -> Option<String> {
-    if let Some(text) = initialized(words) {
+    if let Some(text) = initialized(words).or_else(|| foreign::of_pgbench(words)) {
         return Some(text);
     }
     let text = match option {
-        "-h" => "for help, give --help or -?; -h is the host of a server",
+        "-h" if !names_a_host(words) => "for help, give --help or -?; -h is the host of a server",
         "-v" => "for the version, give --version or -V",
         "--verbose" => {
             "pgrig has no --verbose: leave it out (-q prints less; --json FILE writes all figures of a measurement)"
@@ -57,6 +57,12 @@ fn of_any(words: &[String], option: &str) -> Option<String> {
         _ => return displaced(words, option).or_else(|| database(words, option)),
     };
     Some(text.to_owned())
+}
+
+/// Whether -h has a host, in a command line without a verb.
+fn names_a_host(words: &[String]) -> bool {
+    let host = intended::value_of(words, "-h").filter(|host| !host.starts_with('-'));
+    host.is_some() && !words.iter().any(|word| is_verb(word))
 }
 
 /// The remedy for `pgrig -i`, with any other options of `pgbench -i`.
@@ -92,6 +98,10 @@ fn file(words: &[String], names: &[&str], option: &str) -> Option<String> {
         return None;
     }
     let file = || value(words, option, "FILE");
+    let is_command = |word: &&str| word.starts_with("-c") || word.starts_with("--command");
+    if names.first() == Some(&"ddl") && names.iter().any(is_command) {
+        return Some(format!("pgrig ddl has no {option}: {TWO_MIGRATIONS}"));
+    }
     let told = match names {
         ["fill", ..] => format!("to name a file of SQL, give --ddl {}", file()),
         ["testdb", "new" | "bench" | "serve", ..] => format!("to name a file of SQL, give --from {}", file()),
@@ -132,10 +142,17 @@ fn of_fill(words: &[String], names: &[&str], option: &str) -> Option<String> {
 /// The remedy for an option that `backup` or one of its commands does not have.
 fn of_backup(words: &[String], names: &[&str], option: &str) -> Option<String> {
     match names {
-        ["backup", "check", ..] if OF_SERVERS.contains(&option) => Some(format!(
-            "pgrig backup check reads a backup and needs no server: leave out {option}; to measure backups of a database, give pgrig \
-             backup rehearse -d DBNAME"
-        )),
+        ["backup", "check", ..] if OF_SERVERS.contains(&option) => {
+            let mut server = intended::of_servers(words);
+            if !server.iter().any(|word| word.starts_with("-d") || word.starts_with("--dbname")) {
+                server.extend(["-d", "DBNAME"].map(str::to_owned));
+            }
+            let server = shown(&server);
+            Some(format!(
+                "pgrig backup check reads a backup and needs no server: leave out {option}; to measure backups of a database, give \
+                 pgrig backup rehearse {server}"
+            ))
+        }
         ["backup", "rehearse", ..] => way(words, option),
         _ => None,
     }

@@ -2,24 +2,19 @@
 
 use std::path::Path;
 
-use clap::CommandFactory;
+use clap::{CommandFactory, Parser};
 
 use super::elsewhere::{OF_SERVERS, value};
-use super::{command_of, has_option, is_verb, path};
+use super::{command_of, has_option, intended, is_verb, path};
 use crate::app::command_line::shown;
-use crate::cmd::line::Cli;
+use crate::cmd::line::{Cli, Verb};
 
 /// Options that a verb or one of its commands does not have, with the words after `has no OPTION`.
-const INSTEAD: [(&[&str], &[&str], &str); 5] = [
+const INSTEAD: [(&[&str], &[&str], &str); 4] = [
     (
         &["doctor"],
         &["--json"],
         ": it prints text; run documents (--json FILE of a measurement) describe the machine and the server, too",
-    ),
-    (
-        &["server", "start"],
-        &["-p", "--port"],
-        ": --tcp listens on a free port of 127.0.0.1, and pgrig server url prints it",
     ),
     (
         &["server", "logs"],
@@ -60,6 +55,7 @@ pub(super) fn remedy(words: &[String], names: &[&str], option: &str) -> Option<S
 fn of_value(words: &[String], names: &[&str], option: &str) -> Option<String> {
     let is_role = || has_option(&command_of(words).0, "--username");
     let told = match (names, option) {
+        (["server", "start", ..], "-p" | "--port") => format!(": {}", free_port(words)),
         (["model", "capture", ..], "-n") => {
             format!("; to name a schema, give --schema {}", value(words, option, "SCHEMA"))
         }
@@ -79,6 +75,13 @@ fn of_value(words: &[String], names: &[&str], option: &str) -> Option<String> {
     Some(told)
 }
 
+/// The way to the port of an instance, which pgrig chooses.
+pub(super) fn free_port(words: &[String]) -> String {
+    let instance = intended::value_of(words, "--instance").filter(|name| !name.starts_with('-'));
+    let named = instance.map_or_else(String::new, |name| format!(" --instance {}", shown(&[name])));
+    format!("--tcp listens on a free port of 127.0.0.1, and pgrig server url{named} prints it")
+}
+
 /// The option of `micro` for a file.
 fn of_file(file: &str) -> String {
     if Path::new(file).extension().is_some_and(|extension| extension == "toml") {
@@ -86,6 +89,17 @@ fn of_file(file: &str) -> String {
     } else {
         format!("; to measure the statement in the file, give --statement \"$(cat {file})\"")
     }
+}
+
+/// The remedy for pgbench's options without a verb: psql has options of the same names, with other values.
+pub(super) fn of_pgbench(words: &[String]) -> Option<String> {
+    if !words.first()?.starts_with('-') || words.iter().any(|word| is_verb(word)) {
+        return None;
+    }
+    let arguments = ["pgrig", "tps"].into_iter().chain(words.iter().map(String::as_str));
+    let Verb::Tps(tps) = Cli::try_parse_from(arguments).ok()?.verb else { return None };
+    tps.sets_a_load()
+        .then(|| format!("no command is given: to run pgbench's scripts, run pgrig tps {}", shown(words)))
 }
 
 /// The remedy for options of psql's or of a server without a verb.
@@ -166,7 +180,13 @@ mod tests {
     fn commands_that_are_named_work() {
         for (line, option, told) in [
             ("-d mydb -U bob", "-d", "pgrig doctor -d mydb -U bob"),
+            ("-h db -d mydb", "-h", "pgrig doctor -h db -d mydb"),
             ("-c 'select 1'", "-c", "pgrig server psql -- -c 'select 1'"),
+            ("-c 'select 1' -t", "-c", "pgrig server psql -- -c 'select 1' -t"),
+            ("-c 4 -j 2 -T 10 shop", "-c", "pgrig tps -c 4 -j 2 -T 10 shop"),
+            ("-c4 -T10 -d shop", "-c", "pgrig tps -c4 -T10 -d shop"),
+            ("-h db -U bob --time=60 -S", "-h", "pgrig tps -h db -U bob --time=60 -S"),
+            ("-t 100 --instance old", "-t", "pgrig tps -t 100 --instance old"),
             ("testdb --from a.sql", "--from", "pgrig testdb new --from a.sql"),
             ("testdb --from a.sql -- pytest new", "--from", "pgrig testdb bench --from a.sql -- pytest new"),
             ("runs -n 5", "-n", "pgrig runs list -n 5"),
@@ -183,6 +203,13 @@ mod tests {
             let arguments: Vec<OsString> =
                 shlex::split(told).unwrap().into_iter().map(OsString::from).collect();
             assert!(parse(&arguments).is_ok(), "{told}");
+        }
+    }
+
+    #[test]
+    fn options_of_a_server_alone_are_no_load() {
+        for line in ["-d shop", "-h db -p 5433", "--instance old"] {
+            assert_eq!(super::of_pgbench(&shlex::split(line).unwrap()), None, "{line}");
         }
     }
 

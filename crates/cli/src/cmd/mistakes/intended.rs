@@ -2,6 +2,7 @@
 
 use clap::CommandFactory;
 
+use super::elsewhere::OF_SERVERS;
 use super::{is_verb, path, suggested};
 use crate::app::command_line::shown;
 use crate::cmd::line::Cli;
@@ -65,6 +66,30 @@ pub(super) fn restore(words: &[String], command: &str) -> String {
     )
 }
 
+/// The command of `backup` for a file or a database, with all other words.
+pub(super) fn backup(words: &[String], name: &str) -> String {
+    let is_path = name.contains(['.', '/']) && !name.contains("://");
+    let meant: &[&str] = if is_path { &["check", name] } else { &["rehearse", "-d", name] };
+    let kept = words.iter().flat_map(|word| {
+        if word == name { meant.iter().map(|&word| word.to_owned()).collect() } else { vec![word.clone()] }
+    });
+    format!("pgrig {}", shown(&kept.collect::<Vec<_>>()))
+}
+
+/// The options that name a server, with their values.
+pub(super) fn of_servers(words: &[String]) -> Vec<String> {
+    let mut kept = Vec::new();
+    let mut rest = words.iter();
+    while let Some(word) = rest.next() {
+        if OF_SERVERS.contains(&word.as_str()) {
+            kept.extend([word.clone()].into_iter().chain(rest.next().cloned()));
+        } else if OF_SERVERS.iter().any(|option| is_joined(word, option)) {
+            kept.push(word.clone());
+        }
+    }
+    kept
+}
+
 /// Options of `pgbench -i` with a value that `pgrig fill` has under the same name.
 const OF_PGBENCH: [&str; 16] = [
     "-h",
@@ -85,6 +110,32 @@ const OF_PGBENCH: [&str; 16] = [
     "--partition-method",
 ];
 
+/// Options of pgbench with a value that `pgrig fill` does not have.
+const OF_LOAD: [&str; 22] = [
+    "-b",
+    "--builtin",
+    "-c",
+    "--client",
+    "-D",
+    "--define",
+    "-f",
+    "--file",
+    "-j",
+    "--jobs",
+    "-L",
+    "--latency-limit",
+    "-M",
+    "--protocol",
+    "-P",
+    "--progress",
+    "-R",
+    "--rate",
+    "-T",
+    "--time",
+    "-t",
+    "--transactions",
+];
+
 /// Options of `pgbench -i` without a value, with those of `pgrig fill`.
 const SWITCHES: [(&str, &str); 4] = [
     ("-q", "-q"),
@@ -100,7 +151,7 @@ pub(super) fn initialize(words: &[String]) -> String {
     let mut kept = vec!["fill".to_owned(), "--scale".to_owned(), scale];
     let mut rest = words.iter();
     while let Some(word) = rest.next() {
-        if ["-s", "--scale"].contains(&word.as_str()) {
+        if ["-s", "--scale"].contains(&word.as_str()) || OF_LOAD.contains(&word.as_str()) {
             rest.next();
         } else if OF_PGBENCH.contains(&word.as_str()) {
             kept.extend([word.clone()].into_iter().chain(rest.next().cloned()));
@@ -170,12 +221,33 @@ mod tests {
     }
 
     #[test]
+    fn a_command_of_backup_keeps_the_other_words() {
+        for (line, word, meant) in [
+            ("backup shop", "shop", "pgrig backup rehearse -d shop"),
+            ("backup shop -h db --trials 3", "shop", "pgrig backup rehearse -d shop -h db --trials 3"),
+            ("backup a.dump --restore", "a.dump", "pgrig backup check a.dump --restore"),
+            (
+                "-q backup postgresql://db/shop",
+                "postgresql://db/shop",
+                "pgrig -q backup rehearse -d postgresql://db/shop",
+            ),
+        ] {
+            assert_eq!(backup(&words(line), word), meant);
+        }
+        assert_eq!(
+            of_servers(&words("backup check -h db -p5433 --bin x --dbname=d")).join(" "),
+            "-h db -p5433 --dbname=d"
+        );
+    }
+
+    #[test]
     fn tables_of_pgbench_are_made_on_the_server_that_is_named() {
         for (line, meant) in [
             ("-i -s 10", "fill --scale 10"),
             ("-i -s10 shop", "fill --scale 10 -d shop"),
             ("-i --scale=10 -F 90 -q -n", "fill --scale 10 -F 90 -q"),
             ("-i", "fill --scale N"),
+            ("-i -s 10 -c 4 -f a.sql shop", "fill --scale 10 -d shop"),
             (
                 "-i -s 10 -h 127.0.0.1 -p5433 --username=bob shop --unlogged-tables",
                 "fill --scale 10 -h 127.0.0.1 -p5433 --username=bob -d shop --unlogged",

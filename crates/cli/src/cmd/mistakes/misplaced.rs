@@ -2,7 +2,7 @@
 
 use pgserver::Major;
 
-use super::{intended, is_sql};
+use super::{foreign, intended, is_sql};
 use crate::app::command_line::shown;
 use crate::cmd::tps::database;
 
@@ -18,7 +18,7 @@ pub(super) fn remedy(words: &[String], word: &str) -> Option<String> {
     }
     let option = |told: String| Some(format!("unexpected argument {word}; to name {told}\n"));
     match names.as_slice() {
-        ["size", rest @ ..] if rest.windows(2).any(|pair| pair == ["--json", word]) => Some(format!(
+        ["size", rest @ ..] if is_after(rest, "--json", word) => Some(format!(
             "--json of pgrig size writes to standard output: write {} > {word}\n",
             without_file(words, word)
         )),
@@ -26,6 +26,7 @@ pub(super) fn remedy(words: &[String], word: &str) -> Option<String> {
             Some(format!("unexpected argument {word}: give one SIZE\n"))
         }
         ["server", "fetch", ..] => option(version(word)),
+        ["server", "start", rest @ ..] if is_after(rest, "--tcp", word) => Some(port(words, word)),
         ["server", action, ..] if is_of_instance(action) => {
             option(format!("an instance, give --instance {word}"))
         }
@@ -58,6 +59,16 @@ pub(super) fn remedy(words: &[String], word: &str) -> Option<String> {
         }
         _ => None,
     }
+}
+
+/// Whether a word follows this option.
+fn is_after(names: &[&str], option: &str, word: &str) -> bool {
+    names.windows(2).any(|pair| pair == [option, word])
+}
+
+/// The remedy for a port as the value of --tcp.
+pub(super) fn port(words: &[String], port: &str) -> String {
+    format!("--tcp has no value: leave out {port}; {}\n", foreign::free_port(words))
 }
 
 /// Whether a command of `pgrig server` has the option --instance, and no argument.

@@ -1,5 +1,7 @@
 //! Remedies for arguments that are missing.
 
+use crate::app::command_line::shown;
+
 /// The remedy where one of several arguments is needed, or the second one of two.
 pub(super) fn remedy(words: &[String]) -> Option<String> {
     let names: Vec<&str> = words.iter().map(String::as_str).collect();
@@ -29,7 +31,7 @@ pub(super) fn remedy(words: &[String]) -> Option<String> {
             "give the file or directory of a backup, or - for standard input, for example: pgrig backup check shop.dump"
         }
         ["model", "capture", ..] => {
-            "no file for the model is given: pgrig model capture -d DBNAME -o FILE, or --explain to see the queries"
+            "no file for the model is given: give -o FILE, too, or --explain to see the queries"
         }
         ["model", "show", ..] => "give the file of a model, for example: pgrig model show shop.model.toml",
         ["model", "check", ..] => {
@@ -40,7 +42,11 @@ pub(super) fn remedy(words: &[String]) -> Option<String> {
             "give the runs, and a file for them: pgrig runs export latest -o latest.runs.json"
         }
         ["testdb", "bench", ..] => {
-            "give your test command after --, for example: pgrig testdb bench -- sh suite.sh; or --tps SCRIPT"
+            let own: Vec<String> = words.iter().filter(|word| *word != "--").cloned().collect();
+            return Some(format!(
+                "give your test command after --, for example: pgrig {} -- sh suite.sh; or --tps SCRIPT\n",
+                shown(&own)
+            ));
         }
         ["testdb", "keep", ..] => "give the name of a lent database (pgrig testdb list shows them)",
         ["server", "destroy", ..] => {
@@ -90,6 +96,13 @@ fn of_rehearse(has: &dyn Fn(&str) -> bool) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn the_test_command_follows_the_options_that_are_given() {
+        let words = ["testdb", "bench", "--from", "my schema.sql", "--"].map(str::to_owned);
+        let told = remedy(&words).unwrap();
+        assert!(told.contains("pgrig testdb bench --from 'my schema.sql' -- sh suite.sh;"), "{told}");
+    }
 
     #[test]
     fn a_load_gets_all_that_it_needs_at_once() {

@@ -71,6 +71,10 @@ const INSTEAD: [(&[&str], &str); 19] = [
     ),
 ];
 
+/// The remedy for files of a migration beside -c.
+const TWO_MIGRATIONS: &str = "FILE and -c each give the migration: give one of them. To run both, write the SQL of -c into a file, and give the files \
+                              in order, for example: pgrig ddl first.sql second.sql";
+
 /// The error with its remedy, where one is known.
 pub(crate) fn remedied(arguments: &[OsString], mut error: Error) -> Error {
     let words: Vec<String> =
@@ -84,7 +88,8 @@ pub(crate) fn remedied(arguments: &[OsString], mut error: Error) -> Error {
         }
         ErrorKind::MissingRequiredArgument | ErrorKind::TooFewValues => missing::remedy(&words),
         ErrorKind::InvalidUtf8 => not_text(arguments),
-        ErrorKind::ArgumentConflict => two_amounts(&error),
+        ErrorKind::ArgumentConflict => two_amounts(&error).or_else(|| two_migrations(&words, &error)),
+        ErrorKind::TooManyValues => port_of_tcp(&words),
         _ => None,
     };
     if text.is_none() && matches!(error.kind(), ErrorKind::UnknownArgument | ErrorKind::InvalidValue) {
@@ -102,17 +107,36 @@ fn with_password(words: &[String], remedy: String) -> String {
     remedy
 }
 
-/// SIZE beside an option that also sets the amount.
-fn two_amounts(error: &Error) -> Option<String> {
+/// A port as the value of `server start --tcp=5433`.
+fn port_of_tcp(words: &[String]) -> Option<String> {
+    let port = words.iter().find_map(|word| word.strip_prefix("--tcp="))?;
+    words.first().is_some_and(|verb| verb == "server").then(|| misplaced::port(words, port))
+}
+
+/// The two arguments that cannot be combined, as clap shows them.
+fn conflicting(error: &Error) -> Option<[String; 2]> {
     let name = |kind| match error.get(kind)? {
         ContextValue::String(one) => Some(one.clone()),
         ContextValue::Strings(several) => several.first().cloned(),
         _ => None,
     };
-    let names = [name(ContextKind::InvalidArg)?, name(ContextKind::PriorArg)?];
+    Some([name(ContextKind::InvalidArg)?, name(ContextKind::PriorArg)?])
+}
+
+/// SIZE beside an option that also sets the amount.
+fn two_amounts(error: &Error) -> Option<String> {
+    let names = conflicting(error)?;
     let size = names.iter().position(|name| name == "[SIZE]" || name == "<SIZE>")?;
     let option = names[1 - size].split(' ').next()?.to_owned();
     Some(format!("SIZE and {option} each set the amount: give one of them\n"))
+}
+
+/// Files of a migration beside -c.
+fn two_migrations(words: &[String], error: &Error) -> Option<String> {
+    let names = conflicting(error)?;
+    let is_command = names.iter().any(|name| name.starts_with("--command"));
+    let is_ddl = words.first().is_some_and(|verb| verb == "ddl");
+    (is_ddl && is_command).then(|| format!("{TWO_MIGRATIONS}\n"))
 }
 
 /// An argument that is not UTF-8, where only text is possible.
@@ -151,10 +175,9 @@ fn verb(words: &[String], error: &Error) -> Option<String> {
         return Some(format!("there is no command {word}: did you mean {path} {suggested}?\n"));
     }
     if words.iter().find(|word| !word.starts_with('-')).is_some_and(|verb| verb == "backup") {
-        let has_dot = word.contains(['.', '/']);
-        let meant = if has_dot { format!("check {word}") } else { format!("rehearse -d {word}") };
+        let meant = intended::backup(words, word);
         return Some(format!(
-            "there is no command {word}: give one of rehearse, check, for example pgrig backup {meant}\n"
+            "there is no command {word}: give one of rehearse, check, for example {meant}\n"
         ));
     }
     let names = commands(words);
@@ -229,9 +252,12 @@ fn help(words: &[String], error: &Error) -> Option<String> {
     is_help.then(|| "-h needs the host of a server; for help, give --help or -?\n".to_owned())
 }
 
-/// The remedy for --ladder without its size, which stands in the place of SIZE or nowhere.
+/// The remedy for --matrix without an axis, and for --ladder without its size, which stands in the place of SIZE or nowhere.
 fn without_value(words: &[String], error: &Error) -> Option<String> {
     let option = string(error, ContextKind::InvalidArg)?;
+    if option.starts_with("--matrix") {
+        return Some("--matrix needs an axis, for example: pgrig tps --matrix durability\n".to_owned());
+    }
     let is_ladder = option.starts_with("--ladder") && words.last().is_some_and(|word| word == "--ladder");
     is_ladder
         .then(|| "--ladder needs the size of the tables, for example: pgrig fill --ladder 1GB\n".to_owned())
@@ -257,6 +283,10 @@ fn with_equals<'w>(words: &'w [String], value: &str) -> Option<&'w str> {
 fn option_of_pgbench(words: &[String], option: &str) -> Option<String> {
     let verb = words.iter().find(|word| !word.starts_with('-'))?;
     let instead = instead_of(option).filter(|_| verb == "tps")?;
+    if ["-i", "--init", "--initialize"].contains(&option) && words.iter().any(|word| word == option) {
+        let rest: Vec<String> = words.iter().skip_while(|word| *word != verb).skip(1).cloned().collect();
+        return Some(format!("pgrig tps has no {option}: {}\n", intended::initialize(&rest)));
+    }
     Some(format!("pgrig tps has no {option}: {instead}\n"))
 }
 

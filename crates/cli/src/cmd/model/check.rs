@@ -17,6 +17,7 @@ use super::execute::{self, Executed};
 use super::fidelity;
 use super::sides::{checked, refuse_same, refuse_unrelated};
 use crate::app::args::ServerChoice;
+use crate::app::command_line::exchanged;
 use crate::app::conduct::{Begun, Recording, Shown, on_server};
 use crate::app::failure::{Failure, Usage};
 use crate::app::input;
@@ -59,9 +60,8 @@ pub(super) fn run(arguments: &CheckArgs, printer: &Printer) -> Result<(), Failur
     let copy = Path::new(&arguments.copy);
     if copy.is_file() || arguments.copy.to_ascii_lowercase().ends_with(".toml") {
         let (copy, original) = (&arguments.copy, &arguments.original);
-        let text = format!(
-            "{copy} is a file: give the model first, then the copy: pgrig model check {copy} {original}"
-        );
+        let text =
+            format!("{copy} is a file: give the model first, then the copy: {}", exchanged(copy, original));
         return Err(Usage(text).into());
     }
     let queries = arguments.queries.as_deref().map(queries).transpose()?.unwrap_or_default();

@@ -316,6 +316,14 @@ impl TpsArgs {
         Ok(part.map(|part::Part { number, of, run }| tps::Part { number, of, run, trial: 1, patience }))
     }
 
+    /// Whether an option sets the scripts or the load, and not only the server.
+    pub(crate) fn sets_a_load(&self) -> bool {
+        let has_script = self.select_only || self.skip_some_updates || !self.builtin.is_empty();
+        let has_length = self.time.is_some() || self.transactions.is_some();
+        let has_pace = self.rate.is_some() || self.latency_limit.is_some() || self.protocol.is_some();
+        has_script || has_length || has_pace || self.connect || self.client.is_some() || self.jobs != 1
+    }
+
     /// Trials of a run without a matrix.
     pub(crate) fn trials(&self) -> usize {
         self.trials.map_or(1, usize::from)

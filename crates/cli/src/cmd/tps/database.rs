@@ -15,10 +15,13 @@ const UNITS: [(&[&str], &str); 4] = [
     (&["h", "hr", "hrs", "hour", "hours"], "h"),
 ];
 
+/// Axes of --matrix that are no settings. No connection string begins with one.
+const AXES: [&str; 3] = ["durability", "clients", "protocol"];
+
 /// Refuses a word in the place of the database that names none. With -d, it does.
 ///
 /// # Errors
-/// If the word is SQL, a script, a number, `help`, or the unit of a duration.
+/// If the word is SQL, a script, a number, `help`, an axis, or the unit of a duration.
 pub(super) fn check(word: &str, time: Option<Duration>, limit: Option<Duration>) -> Result<(), Usage> {
     match remedy(word, time, limit) {
         Some(remedy) => Err(Usage(format!("unexpected argument {word}: {remedy}"))),
@@ -36,6 +39,9 @@ fn remedy(word: &str, time: Option<Duration>, limit: Option<Duration>) -> Option
             "to measure SQL, write it into a file, and give -f FILE (-f - reads standard input); to name a database, give -d DBNAME"
                 .to_owned(),
         );
+    }
+    if AXES.into_iter().any(|axis| word.strip_prefix(axis).is_some_and(|rest| rest.starts_with('='))) {
+        return Some(format!("to add an axis, give --matrix {}", shell_word(word)));
     }
     if let Some(told) = instead(word) {
         return Some(format!("{told}; to name a database, give -d {}", shell_word(word)));
@@ -77,6 +83,7 @@ mod tests {
             ("S", seconds(30), millis(20), "write -T 30s without a space"),
             ("ms", seconds(30), millis(20), "write -L 20ms without a space"),
             ("help", None, None, "run pgrig help tps"),
+            ("clients=1,2", None, None, "to add an axis, give --matrix clients=1,2"),
             ("select 1", None, None, "give -f FILE"),
             ("SELECT * FROM t WHERE id = 1", None, None, "give -f FILE"),
             ("my.sql", None, None, "to run a script, give -f my.sql; to name a database, give -d my.sql"),

@@ -216,7 +216,8 @@ fn the_hint_to_fill_names_another_database_where_the_tables_exist() {
     }
     let refused = rig.run(&format!("fill --model {model}"));
     assert_eq!(refused.code, Some(2), "{refused:#?}");
-    assert!(refused.stderr.contains("or another database: -d DBNAME"), "{refused:#?}");
+    let way = "or another database: run pgrig server psql -- -c 'CREATE DATABASE other', and give --instance default -d other";
+    assert!(refused.stderr.contains(way), "{refused:#?}");
     server.execute("CREATE DATABASE copy");
     rig.done(&fill);
 }

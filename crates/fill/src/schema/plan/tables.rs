@@ -179,7 +179,7 @@ impl Planner<'_> {
             None if self.is_partition(referenced).await => FillError::Combination(format!(
                 "{columns} of {table} must reference rows of {referenced} ({constraint}), a partition whose keys are not known \
                  before it has rows: give --exclude-table {word}, and fill that table at the end (pgrig fill --table {word} \
-                 --rows 1000)",
+                 --rows 1000, with the same server and database)",
                 word = shell_word(table)
             )),
             None => error,

@@ -27,9 +27,6 @@ const CLONE_ROUNDS: usize = 3;
 /// off for the database only.)
 const SERVER_WIDE: [&str; 2] = ["fsync", "full_page_writes"];
 
-/// The remedy where a database's tables cannot be unlogged as they are.
-pub(crate) const DUMP_OF_IT: &str = "pg_dump --no-owner --no-publications -f FILE, and give --from FILE";
-
 /// The content of the databases.
 #[derive(Debug)]
 pub enum Content {
@@ -139,8 +136,12 @@ impl<'a> BenchServer<'a> {
         Ok(u64::try_from(size).unwrap_or_default())
     }
 
-    /// Makes the unlogged template, or returns why that is not possible.
-    pub(crate) async fn make_unlogged_template(&mut self) -> Result<Result<(), String>, BenchError> {
+    /// Makes the unlogged template, or returns why that is not possible. `dump` is the command for a dump to use instead of the
+    /// database.
+    pub(crate) async fn make_unlogged_template(
+        &mut self,
+        dump: &str,
+    ) -> Result<Result<(), String>, BenchError> {
         let name = self.databases.name("unlogged");
         let made = match self.content {
             Content::Empty => Ok(()),
@@ -150,7 +151,7 @@ impl<'a> BenchServer<'a> {
         match made {
             Ok(()) => {}
             Err(BenchError::Unlog(error)) if let Some(why) = error.hindrance() => {
-                return Ok(Err(format!("{why}, or run {DUMP_OF_IT}")));
+                return Ok(Err(format!("{why}, or run {dump}")));
             }
             // Logged it was loaded before.
             Err(error @ BenchError::Load { error: LoadError::Statement { .. } | LoadError::Dump(_), .. }) => {

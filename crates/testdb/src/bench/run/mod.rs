@@ -14,7 +14,7 @@ use measure::Trial;
 use crate::bench::error::BenchError;
 use crate::bench::outcome::Figures;
 use crate::bench::plan::{BenchPlan, Cell, choose};
-use crate::bench::request::{BenchRequest, Site, Work};
+use crate::bench::request::{BenchRequest, Site, Work, dump};
 use crate::bench::run::bench_server::{Active, BenchServer, Content};
 use crate::bench::run::command::{Ended, Output, TestCommand};
 use crate::bench::run::tmpfs::Volatile;
@@ -283,9 +283,10 @@ impl<'a> Bench<'a> {
         observer: &mut dyn BenchObserver,
     ) -> Result<Result<(), String>, BenchError> {
         observer.stage("making an unlogged template");
-        let made = self.server.make_unlogged_template().await?;
+        let dump = dump(&self.site.place, self.site.target.dbname());
+        let made = self.server.make_unlogged_template(&dump).await?;
         match &mut self.volatile {
-            Some(server) if made.is_ok() => server.make_unlogged_template().await,
+            Some(server) if made.is_ok() => server.make_unlogged_template(&dump).await,
             _ => Ok(made),
         }
     }

@@ -10,8 +10,8 @@ use std::rc::Rc;
 use std::time::Duration;
 
 use backup::{
-    DataSize, Format, Held, Observer, Outcome, Plan, Rto, Shape, SizesRequest, SizesSite, Tool, Trial,
-    WalOfLoad, Way,
+    BackupError, DataSize, Format, Held, Observer, Outcome, Plan, Rto, Shape, SizesRequest, SizesSite, Tool,
+    Trial, WalOfLoad, Way,
 };
 use measure::{Environment, Note, Trial as Document};
 use pgserver::{Home, Profile};
@@ -50,11 +50,19 @@ pub(super) fn run(arguments: &RehearseArgs, printer: &Printer) -> Result<(), Fai
         pgrig: VERSION,
     };
     if arguments.explain {
-        let plan = backup::plan_sizes(&site, &asked)?;
+        let plan = backup::plan_sizes(&site, &asked).map_err(|error| of_version(arguments, error))?;
         return conduct::explained(printer, &arguments.save, &plan, super::text::plan(&plan));
     }
     let runtime = Builder::new_multi_thread().enable_all().build()?;
     interrupt::block_on(runtime, printer, Box::pin(rehearse(arguments, &site, &asked, printer)))
+}
+
+/// The error, without a remedy for the version of the servers if that is the original's.
+fn of_version(arguments: &RehearseArgs, error: BackupError) -> BackupError {
+    let embedded = &arguments.server.address.embedded;
+    let has_original = arguments.server.dbname.is_some() || embedded.instance.is_some();
+    let is_chosen = !has_original && (embedded.pg_version.is_some() || embedded.pg_bin.is_some());
+    if is_chosen { error } else { error.of_fixed_version() }
 }
 
 /// The request, with the size of the original if none is given.
@@ -97,6 +105,7 @@ async fn rehearse(
     let mut progress =
         SizedProgress { arguments, site, asked, shown, plan: None, state: RecordingState::Planned };
     let result = backup::rehearse_sizes(site, asked, &mut progress, interrupted(printer)).await;
+    let result = result.map_err(|error| of_version(arguments, error));
     progress.shown.clear();
     let (mut recording, plan) = match (progress.state, progress.plan) {
         (RecordingState::Measuring(progress), Some(plan)) => (progress.end().0, plan),

@@ -122,10 +122,11 @@ fn keep(arguments: &KeepArgs, printer: &Printer) -> Result<(), Failure> {
         return Err(no_database(&arguments.names[0]));
     }
     let keeper = KeeperClient::new(&arguments.server, None, LOOKS, printer)?;
+    let server = arguments.server.shown();
     for name in &arguments.names {
         let lease = keeper.call(&async |client| client.keep(name).await)?;
-        printer
-            .say(format!("kept {}; to drop it, run pgrig testdb drop {name}", lease.url_without_password()));
+        let url = lease.url_without_password();
+        printer.say(format!("kept {url}; to drop it, run pgrig testdb drop {name}{server}"));
     }
     Ok(())
 }
