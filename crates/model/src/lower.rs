@@ -394,7 +394,7 @@ impl Values {
                     "repeated(-1,{correlation},common(),elements(counts({counts}),listed({listed}),{others}))"
                 )
             }
-            Self::Ranges { of, empty, unbounded, low, lengths } => {
+            Self::Ranges { of, empty, unbounded, low, lengths, .. } => {
                 let ranges = Ranges { of, empty: *empty, unbounded: *unbounded, low, lengths };
                 ranges.spec(ranked.unwrap_or(0.0))?
             }

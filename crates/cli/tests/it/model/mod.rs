@@ -6,6 +6,7 @@ mod order;
 mod ranges;
 mod refused;
 mod types;
+mod values;
 
 use std::collections::HashSet;
 use std::fs;
