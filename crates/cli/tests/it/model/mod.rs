@@ -5,6 +5,7 @@ mod bloat;
 mod order;
 mod ranges;
 mod refused;
+mod scale;
 mod types;
 mod values;
 
