@@ -75,6 +75,10 @@ impl Column {
             Values::Keys { .. } => 0.0,
             values => values.distinct().unwrap_or_default(),
         };
+        let elements = match &self.values {
+            Values::Elements { elements, .. } => elements.clone(),
+            _ => Vec::new(),
+        };
         Some(Statistics {
             null_frac: self.nulls,
             n_distinct: if distinct < 0.0 { distinct * there } else { distinct },
@@ -82,6 +86,7 @@ impl Column {
             correlation,
             common,
             bounds,
+            elements,
             ..Statistics::default()
         })
     }

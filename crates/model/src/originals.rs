@@ -31,9 +31,7 @@ impl Values {
             Self::Ranges { low, moved_low, .. } => {
                 Originals { values: Vec::new(), bounds: without(low.iter(), moved_low) }
             }
-            Self::List { values, kept: true, .. } => {
-                Originals { values: texts(values), bounds: Vec::new() }
-            }
+            Self::List { values, kept: true, .. } => Originals { values: texts(values), bounds: Vec::new() },
             // Of text, all are replaced.
             Self::Elements { elements, others: Others::Any | Others::Between { .. }, .. } => {
                 Originals { values: texts(elements), bounds: Vec::new() }
