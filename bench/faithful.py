@@ -15,7 +15,7 @@ SAMPLED = 30_000
 def statistics_share(original, copy, tables):
     """Fields of pg_stats within 3 * sqrt(2) standard deviations of 11 ANALYZEs, and all; the rule of docs/src/methodology/model.md.
 
-    Histograms are left out, and so are widths of types that have one, and numbers of different values of unique columns.
+    Of frequencies, the first and the sum are compared. Histograms are left out, and so are widths of types that have one, and numbers of different values of unique columns.
     """
     rows = {f"public.{table}": int(original.query(f"SELECT count(*) FROM {table}")) for table in tables}
     fixed = fixed_fields(original)

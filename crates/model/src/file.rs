@@ -5,7 +5,7 @@ use serde::{Deserialize, Serialize};
 use thiserror::Error;
 
 /// Number of the format that this version writes, and the newest that it reads.
-pub(crate) const FORMAT: u32 = 4;
+pub(crate) const FORMAT: u32 = 5;
 
 /// A model of a database's data.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -261,6 +261,13 @@ pub enum Values {
         /// Whether the numbers are codes, instead of the original's: with as many digits, in the same order.
         #[serde(default, skip_serializing_if = "std::ops::Not::not")]
         replaced: bool,
+        /// The frequent values that are not in the original's statistics: their indexes (from 0), the first and the last of each
+        /// run.
+        #[serde(default, skip_serializing_if = "Vec::is_empty")]
+        moved_common: Vec<(usize, usize)>,
+        /// The same of the bounds.
+        #[serde(default, skip_serializing_if = "Vec::is_empty")]
+        moved_bounds: Vec<(usize, usize)>,
     },
     /// Text that replaces the original's, with the same lengths and in the same order; in JSON it
     /// is the only value of the object.
@@ -315,6 +322,9 @@ pub enum Values {
         low: Vec<String>,
         /// Quantiles of the lengths: days, microseconds, or the type's units (of numeric, millionths).
         lengths: Vec<i64>,
+        /// The lower bounds that are not in the original's statistics: their indexes (from 0), the first and the last of each run.
+        #[serde(default, skip_serializing_if = "Vec::is_empty")]
+        moved_low: Vec<(usize, usize)>,
     },
     /// Random values of the type.
     Any {

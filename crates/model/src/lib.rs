@@ -17,6 +17,7 @@ mod lower;
 mod make;
 mod nulls;
 mod numbers;
+mod originals;
 mod plans;
 mod ranges;
 mod replace;
@@ -30,6 +31,7 @@ pub use facts::{ColumnFacts, ColumnRole, Facts, Joint, Pair, RangeStatistics, St
 pub use fidelity::{Fidelity, Field, Sizes};
 pub use file::{Bytes, Column, Follows, How, Model, ModelError, Others, Table, Values};
 pub use make::{Privacy, is_code};
+pub use originals::Originals;
 pub use plans::{Plans, PlansCompared, QErrors, QueryPlan, quantile};
 pub use shapes::{Cells, Distance, Drawn, DrawnKey, DrawnTable, Measure, Shapes};
 pub use unread::unread;

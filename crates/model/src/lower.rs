@@ -75,6 +75,10 @@ impl Column {
             Values::Keys { .. } => 0.0,
             values => values.distinct().unwrap_or_default(),
         };
+        let elements = match &self.values {
+            Values::Elements { elements, .. } => elements.clone(),
+            _ => Vec::new(),
+        };
         Some(Statistics {
             null_frac: self.nulls,
             n_distinct: if distinct < 0.0 { distinct * there } else { distinct },
@@ -82,6 +86,7 @@ impl Column {
             correlation,
             common,
             bounds,
+            elements,
             ..Statistics::default()
         })
     }
@@ -394,7 +399,7 @@ impl Values {
                     "repeated(-1,{correlation},common(),elements(counts({counts}),listed({listed}),{others}))"
                 )
             }
-            Self::Ranges { of, empty, unbounded, low, lengths } => {
+            Self::Ranges { of, empty, unbounded, low, lengths, .. } => {
                 let ranges = Ranges { of, empty: *empty, unbounded: *unbounded, low, lengths };
                 ranges.spec(ranked.unwrap_or(0.0))?
             }

@@ -227,7 +227,7 @@ impl Values {
         if let Self::Elements { counts, elements, others, .. } = self {
             return check_elements(counts, elements, others);
         }
-        if let Self::Ranges { of, empty, unbounded, low, lengths } = self {
+        if let Self::Ranges { of, empty, unbounded, low, lengths, .. } = self {
             return Ranges { of, empty: *empty, unbounded: *unbounded, low, lengths }.check();
         }
         if let Self::Any { lengths: Some((least, greatest)), .. } = self

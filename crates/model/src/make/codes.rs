@@ -86,6 +86,8 @@ impl Maker<'_> {
             common: common.iter().map(|(number, share)| (new(number), round(*share))).collect(),
             bounds: bounds.iter().map(new).collect(),
             replaced: true,
+            moved_common: Vec::new(),
+            moved_bounds: Vec::new(),
         })
     }
 }

@@ -15,6 +15,7 @@ pub(crate) use self::chance::rooms;
 use self::chance::without_chance;
 pub use self::codes::is_code;
 use self::places::{keys_in_order, texts_in_order};
+pub(crate) use self::ranges::bounds_of;
 pub(crate) use self::text::is_text;
 use self::text::{bytes_of, json};
 
@@ -89,7 +90,11 @@ impl Maker<'_> {
             Some(_) if few => (0.0, None, unknown(facts)),
             Some(statistics) => {
                 let nulls = round(statistics.null_frac);
-                (nulls, Some(statistics.avg_width), self.values(facts, &of_values(statistics)))
+                let mut values = self.values(facts, &of_values(statistics));
+                if let Some(kind) = &facts.kind {
+                    values.mark_moved(kind, statistics);
+                }
+                (nulls, Some(statistics.avg_width), values)
             }
         };
         // Where the fill decides on values, it decides on NULLs.

@@ -65,6 +65,8 @@ impl Maker<'_> {
             common: common.into_iter().map(|(number, share)| (number.text, round(share))).collect(),
             bounds: bounds.into_iter().map(|number| number.text).collect(),
             replaced: false,
+            moved_common: Vec::new(),
+            moved_bounds: Vec::new(),
         }
     }
 

@@ -51,6 +51,7 @@ impl Maker<'_> {
             unbounded,
             low: low.into_iter().map(|number| number.text).collect(),
             lengths: lengths.iter().filter_map(|number| number.text.parse().ok()).collect(),
+            moved_low: Vec::new(),
         })
     }
 }
@@ -68,7 +69,7 @@ fn units_of_length(name: &str, element: &Kind) -> Option<f64> {
 }
 
 /// The bounds of a range as the server prints it, empty where they are left out; none of an empty range.
-fn bounds_of(text: &str) -> Option<(&str, &str)> {
+pub(crate) fn bounds_of(text: &str) -> Option<(&str, &str)> {
     let inner = text.strip_prefix(['[', '('])?.strip_suffix([']', ')'])?;
     let (low, high) = inner.split_once(',')?;
     Some((low.trim_matches('"'), high.trim_matches('"')))
@@ -107,7 +108,7 @@ mod tests {
         ];
         let lengths = vec![10.0, 20.0, 30.0, f64::INFINITY, f64::INFINITY];
         let made = of_dates(RangeStatistics { empty: 0.25, bounds: strings(&bounds), lengths });
-        let Values::Ranges { of, empty, unbounded, low, lengths } = made else { panic!("{made:?}") };
+        let Values::Ranges { of, empty, unbounded, low, lengths, .. } = made else { panic!("{made:?}") };
         assert_eq!((of.as_str(), low.len(), lengths.len()), ("date", 4, 3));
         assert!((empty - 0.25).abs() < 1e-9 && (unbounded.0 - 0.2).abs() < 1e-9, "{unbounded:?}");
         assert!((unbounded.1 - 0.2).abs() < 1e-9 && low.is_sorted() && lengths.is_sorted());

@@ -88,14 +88,7 @@ fn columns(run: &Run) -> Option<Plot> {
                 statistics.push(name);
                 statistics.len() - 1
             });
-            let number = |name: &str| field[name].as_f64();
-            let Some(((copy, original), tolerance)) =
-                number("copy").zip(number("original")).zip(number("tolerance"))
-            else {
-                continue;
-            };
-            let off = (copy - original).abs();
-            row.push((at, if off == 0.0 { 0.0 } else { (off / tolerance).min(FAR) }));
+            row.extend(tolerances(field).map(|off| (at, off)));
         }
         rows.push((text(&event["column"]), row));
     }
@@ -134,6 +127,22 @@ fn columns(run: &Run) -> Option<Plot> {
         colours: Colours::Limit(1.0),
     };
     Some(Plot::new("columns", "Statistics of each column", caption, Chart::Heat(chart)))
+}
+
+/// How far a statistic is off, in tolerances; of an array, the rank that is furthest off.
+fn tolerances(field: &Value) -> Option<f64> {
+    let numbers = |name: &str| -> Vec<f64> {
+        match &field[name] {
+            Value::Array(ranks) => ranks.iter().filter_map(Value::as_f64).collect(),
+            number => number.as_f64().into_iter().collect(),
+        }
+    };
+    let (copy, original, tolerance) = (numbers("copy"), numbers("original"), numbers("tolerance"));
+    let off = copy.iter().zip(&original).zip(&tolerance).map(|((copy, original), tolerance)| {
+        let off = (copy - original).abs();
+        if off == 0.0 { 0.0 } else { (off / tolerance).min(FAR) }
+    });
+    off.reduce(f64::max)
 }
 
 /// The names without their schema, if it is the same in all.

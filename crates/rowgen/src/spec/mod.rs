@@ -275,6 +275,20 @@ impl Spec {
         }
     }
 
+    /// The number of different values, as `n_distinct` in `pg_stats`, if the specification states one; none of a
+    /// [`keyed`](Self::keyed) one, whose number is relative to the keys.
+    pub fn distinct(&self) -> Option<f64> {
+        match &self.0 {
+            Form::Statistics { distinct, .. } => Some(*distinct),
+            Form::Repeated { spread, .. } => Some(spread.distinct),
+            Form::Nulls { spec, .. } | Form::Ranked { spec, .. } | Form::Ordered { spec, .. } => {
+                spec.distinct()
+            }
+            Form::Call { name: Name::Serial | Name::Unique, .. } => Some(-1.0),
+            Form::List(_) | Form::Call { .. } | Form::Keys(_) | Form::Elements { .. } => None,
+        }
+    }
+
     /// The values for a column of this type; of a `reference`, the resolved one.
     ///
     /// # Errors

@@ -19,15 +19,13 @@ pub(super) fn shown(
     shapes: Option<&Shapes>,
 ) -> String {
     let mut text = String::new();
-    let mut off: Vec<&Field> =
-        fidelity.fields.iter().filter(|field| field.counts() && !field.is_within()).collect();
-    off.sort_by(|one, other| times_off(other).total_cmp(&times_off(one)));
+    let off = outside(fidelity);
     if !off.is_empty() {
         let mut table = new_table(&["outside the tolerance", "field", "original", "copy", "tolerance"]);
-        for field in off.iter().take(MOST_FIELDS) {
+        for (field, count) in off.iter().take(MOST_FIELDS) {
             table.add_row([
                 field.column.clone(),
-                field.name.to_owned(),
+                named(field, *count),
                 figure(field.original),
                 figure(field.copy),
                 figure(field.tolerance),
@@ -79,21 +77,58 @@ pub(super) fn shown(
     }
     let (within, fields) = fidelity.counts();
     let own = fidelity.itself.map_or_else(String::new, |(within, fields)| {
-        format!(" (original against itself: {})", percent(within as u64, fields as u64))
+        format!(" (original against itself: {})", share(within, fields))
     });
-    let _ = write!(
-        text,
-        "statistics  {} of {fields} fields are as in the original{own}",
-        percent(within as u64, fields as u64)
-    );
+    let _ =
+        write!(text, "statistics  {} of {fields} fields are as in the original{own}", share(within, fields));
     let (within, fields) = fidelity.not_promised();
     if fields > 0 {
         let _ = write!(
             text,
-            "\nbelow --k   {within} of {fields} fields of tables with fewer than --k rows are as in the original"
+            "\nbelow --k   {} of {fields} fields of tables with fewer than --k rows are as in the original",
+            tenths(within)
         );
     }
+    let (within, fixed) = fidelity.fixed();
+    let _ = write!(
+        text,
+        "\nleft out    {} that the schema determines ({} as in the original); {} NULL in both",
+        counted(fixed as u64, "field"),
+        tenths(within),
+        if fidelity.nulls == 1 {
+            "1 field that is".to_owned()
+        } else {
+            format!("{} fields that are", grouped(fidelity.nulls as u64))
+        }
+    );
     text
+}
+
+/// Fields outside of their tolerance, the furthest first. Of an array, the furthest rank, and the number of its ranks outside.
+fn outside(fidelity: &Fidelity) -> Vec<(&Field, usize)> {
+    let off: Vec<&Field> =
+        fidelity.fields.iter().filter(|field| field.counts() && !field.is_within()).collect();
+    let by_distance = |one: &&Field, other: &&Field| times_off(one).total_cmp(&times_off(other));
+    let mut fields: Vec<(&Field, usize)> = off
+        .chunk_by(|one, next| one.is_beside(next))
+        .filter_map(|ranks| Some((ranks.iter().copied().max_by(by_distance)?, ranks.len())))
+        .collect();
+    fields.sort_by(|(one, _), (other, _)| times_off(other).total_cmp(&times_off(one)));
+    fields
+}
+
+/// The name of a field; of an array, with the rank, and the number of other ranks outside.
+fn named(field: &Field, count: usize) -> String {
+    match field.rank {
+        None => field.name.to_owned(),
+        Some(rank) if count > 1 => format!("{}, rank {rank} and {} more", field.name, count - 1),
+        Some(rank) => format!("{}, rank {rank}", field.name),
+    }
+}
+
+/// A number with at most one decimal.
+fn tenths(number: f64) -> String {
+    ((number * 10.0).round() / 10.0).to_string()
 }
 
 /// Share by which indexes or heaps of a copy may be smaller before a note tells why.
@@ -218,5 +253,9 @@ fn off_by(wanted: f64, size: f64) -> String {
 }
 
 fn percent(part: u64, all: u64) -> String {
-    format!("{:.1} %", part as f64 / all.max(1) as f64 * 100.0)
+    share(part as f64, usize::try_from(all).unwrap_or(usize::MAX))
+}
+
+fn share(part: f64, all: usize) -> String {
+    format!("{:.1} %", part / all.max(1) as f64 * 100.0)
 }

@@ -2,6 +2,7 @@
 
 pub(crate) mod args;
 mod check;
+mod document;
 mod execute;
 mod fidelity;
 mod sides;

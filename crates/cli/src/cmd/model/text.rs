@@ -4,7 +4,7 @@ use std::fmt::Write;
 use std::path::Path;
 
 use measure::human::{bytes, count, counted, grouped};
-use model::{Column, Facts, Follows, How, Model, Others, Table, Values};
+use model::{Column, Facts, Follows, How, Model, Originals, Table, Values};
 
 use crate::app::table::{align_right, new_table};
 
@@ -296,32 +296,18 @@ pub(super) fn values(model: &Model) -> String {
     let mut text = String::new();
     for table in &model.tables {
         for column in &table.columns {
-            let originals = originals(table, column, model.k);
-            if !originals.is_empty() {
-                let _ = writeln!(text, "{}.{}: {}", table.name, column.name, originals.join(", "));
+            let Originals { values, bounds } = column.values.originals();
+            let is_list = matches!(column.values, Values::List { .. });
+            let shown = |value: &String| if is_list { format!("{value:?}") } else { value.clone() };
+            for (values, part) in [(values, ""), (bounds, ", bounds of the histogram")] {
+                if !values.is_empty() {
+                    let values: Vec<String> = values.iter().map(shown).collect();
+                    let _ = writeln!(text, "{}.{}{part}: {}", table.name, column.name, values.join(", "));
+                }
             }
         }
     }
-    let note = "This list does not include bounds of histograms. pgrig moves them at random, but not the bounds of a column in which --k rows have \
-                each value on average, and not where there is no other value nearby.";
+    let note = "This list contains each value of the model that is in the original's statistics. pgrig replaced the other numbers, dates \
+                and times; rows of the original can have the new values, too.";
     if text.is_empty() { "no value of the original".to_owned() } else { format!("{text}\n{note}") }
-}
-
-/// Frequent values that at least k rows have; others have been replaced.
-fn originals(table: &Table, column: &Column, k: u32) -> Vec<String> {
-    let rows = table.rows as f64 * (1.0 - column.nulls);
-    match &column.values {
-        Values::Statistics { common, replaced: false, .. } => {
-            let is_shown = |(_, share): &&(String, f64)| share * rows >= f64::from(k);
-            common.iter().filter(is_shown).map(|(value, _)| value.clone()).collect()
-        }
-        Values::List { values, kept: true, .. } => {
-            values.iter().map(|(value, _)| format!("{value:?}")).collect()
-        }
-        // Of text, all are replaced.
-        Values::Elements { elements, others: Others::Any | Others::Between { .. }, .. } => {
-            elements.iter().map(|(element, _)| element.clone()).collect()
-        }
-        _ => Vec::new(),
-    }
 }

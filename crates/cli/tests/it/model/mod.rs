@@ -5,7 +5,9 @@ mod bloat;
 mod order;
 mod ranges;
 mod refused;
+mod scale;
 mod types;
+mod values;
 
 use std::collections::HashSet;
 use std::fs;
@@ -95,6 +97,17 @@ fn texts(server: &Server<'_>) -> HashSet<String> {
     server.rows(query).iter().map(|row| row.get(0)).collect()
 }
 
+/// Whether a field of the document is within its tolerance; of an array, the share of its ranks that are.
+fn share_within(field: &serde_json::Value) -> f64 {
+    let numbers = |name: &str| -> Vec<f64> {
+        let ranks = field[name].as_array().cloned().unwrap_or_else(|| vec![field[name].clone()]);
+        ranks.iter().map(|number| number.as_f64().unwrap()).collect()
+    };
+    let (copy, original, tolerance) = (numbers("copy"), numbers("original"), numbers("tolerance"));
+    let is_within = |at: &usize| (copy[*at] - original[*at]).abs() <= tolerance[*at];
+    (0..copy.len()).filter(is_within).count() as f64 / copy.len() as f64
+}
+
 fn is_faithful(version: &str) {
     let rig = Rig::new();
     let (original, copy) = shop(&rig, version);
@@ -121,13 +134,19 @@ fn is_faithful(version: &str) {
     let events = document["trials"][0]["events"].as_array().unwrap();
     let fields: Vec<&serde_json::Value> =
         events.iter().flat_map(|event| event["what"]["fields"].as_array().into_iter().flatten()).collect();
-    let is_within = |field: &&&serde_json::Value| {
-        let number = |name: &str| field[name].as_f64().unwrap();
-        (number("copy") - number("original")).abs() <= number("tolerance")
+    let counted = fields.iter().map(|field| share_within(field)).sum::<f64>();
+    assert_eq!(fields.len().to_string(), observed(&document, "fields").to_string());
+    assert!((counted - observed(&document, "fields-within")).abs() < 1e-6, "{counted}");
+    // Of an array, each rank; and at most as many as ANALYZE lists.
+    let field_of = |column: &str, statistic: &str| {
+        let event = events.iter().find(|event| event["what"]["column"] == column).unwrap();
+        let fields = event["what"]["fields"].as_array().unwrap();
+        fields.iter().find(|field| field["statistic"] == statistic).cloned().unwrap_or_default()
     };
-    let counted = [fields.len(), fields.iter().filter(is_within).count()];
-    let observed = [observed(&document, "fields"), observed(&document, "fields-within")];
-    assert_eq!(counted.map(|count| count.to_string()), observed.map(|number| number.to_string()));
+    assert_eq!(field_of("app.customers.country", "most common")["original"].as_array().unwrap().len(), 5);
+    assert_eq!(field_of("app.places.town", "most common")["copy"].as_array().unwrap().len(), 12);
+    assert!(observed(&document, "fixed-fields") > 10.0);
+    assert!(observed(&document, "null-fields") > 100.0, "each column without elements and ranges has five");
     let orders = events.iter().find(|event| event["what"]["table"] == "app.orders").unwrap();
     assert_eq!(orders["what"]["rows"]["copy"], 60_000, "{orders}");
     let heap = "SELECT pg_relation_size('app.orders')";

@@ -80,7 +80,7 @@ fn refuses_contradictions(rig: &Rig, text: &str) {
         fs::write(&path, text.replacen(from, to, 1)).unwrap();
         path.display().to_string()
     };
-    let newer = edited("format = 4", "format = 5");
+    let newer = edited("format = 5", "format = 6");
     let twice = edited("name = \"city\"", "name = \"country\"");
     let typo = edited("name = \"city\"", "nmae = \"city\"");
     let alone = edited("column = \"region\"", "column = \"nothing_there\"");

@@ -448,7 +448,7 @@ fn bytes_of(per_table: &[RowBytes], rows: &[u64]) -> f64 {
 }
 
 /// `table.column=specification` cut at the dot before the column.
-fn table_and_column(text: &str) -> Option<(&str, &str)> {
+pub(super) fn table_and_column(text: &str) -> Option<(&str, &str)> {
     let (name, _) = text.split_once('=').unwrap_or((text, ""));
     let (table, _) = name.rsplit_once('.')?;
     Some((table, &text[table.len() + 1..]))

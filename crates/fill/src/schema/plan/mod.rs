@@ -18,6 +18,7 @@ mod bloat;
 mod copies;
 mod cycles;
 mod design;
+mod different;
 mod order;
 mod pairs;
 mod postponed;
@@ -343,6 +344,7 @@ impl<'a> Planner<'a> {
         create.extend(drops);
         cycles.plan(&mut planned);
         bloat::announce(&mut planned, sparse, self.request);
+        different::announce(&mut planned, self.request);
         let size = match self.request.amount {
             SchemaAmount::Size(size) => Some(size),
             SchemaAmount::Rows(_) | SchemaAmount::Rules => None,

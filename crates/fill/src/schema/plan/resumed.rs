@@ -3,8 +3,8 @@
 use catalog::{Scope, TableInfo};
 
 use super::{
-    PlannedTable, Planner, Postponed, PostponedKey, SchemaPlan, TableState, cycles, divisible, postponed,
-    tables, whole,
+    PlannedTable, Planner, Postponed, PostponedKey, SchemaPlan, TableState, cycles, different, divisible,
+    postponed, tables, whole,
 };
 use crate::error::{BegunError, FillError};
 use crate::ledger;
@@ -82,6 +82,7 @@ impl Planner<'_> {
                 recorded,
             });
         }
+        different::announce(&mut planned, self.request);
         let size = match self.request.amount {
             SchemaAmount::Size(size) => Some(size),
             SchemaAmount::Rows(_) | SchemaAmount::Rules => None,

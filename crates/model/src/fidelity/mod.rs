@@ -1,6 +1,8 @@
 //! Measures how faithful a copy is: compares statistics of two databases, taking the variation of
 //! ANALYZE into account.
 
+mod arrays;
+
 use rowgen::Kind;
 
 use crate::facts::{ColumnFacts, ColumnRole, Facts, Statistics, TableFacts};
@@ -12,21 +14,21 @@ const DEVIATIONS: f64 = 3.0 * std::f64::consts::SQRT_2;
 /// Difference that counts as equal: relative to the value, but absolute for correlations and
 /// positions.
 const EQUAL: f64 = 0.01;
-/// Most that deciles of a histogram may differ from the original's, as a share of the rows.
-const DECILE: f64 = 0.02;
 
 /// Statistics of a copy beside those of the original.
 #[derive(Clone, Debug)]
 pub struct Fidelity {
-    /// All fields that both databases have.
+    /// All fields that both databases have; of arrays of frequencies, one for each rank, in succession.
     pub fields: Vec<Field>,
+    /// Number of fields that are NULL in both databases.
+    pub nulls: usize,
     /// Sizes of the tables that both have.
     pub sizes: Vec<Sizes>,
     /// Tables and columns that the copy lacks.
     pub missing: Vec<String>,
     /// The original compared with itself: ANALYZEs against other ANALYZEs, judged in the same way.
-    /// Number of fields within their tolerance, and of all fields. None with too few ANALYZEs.
-    pub itself: Option<(usize, usize)>,
+    /// Number of fields within their tolerance, and of all fields, as in [`counts`](Self::counts). None with too few ANALYZEs.
+    pub itself: Option<(f64, usize)>,
 }
 
 /// One field of `pg_stats`.
@@ -36,6 +38,8 @@ pub struct Field {
     pub column: String,
     /// Name of the field.
     pub name: &'static str,
+    /// The rank (from 1) of the frequency that this is, if the field is an array of frequencies.
+    pub rank: Option<usize>,
     /// The original's value: the mean over its ANALYZEs.
     pub original: f64,
     /// The copy's value: the median over its ANALYZEs.
@@ -70,6 +74,21 @@ impl Field {
     pub fn counts(&self) -> bool {
         !self.is_fixed && self.is_promised
     }
+
+    /// Whether both are of the same field of `pg_stats`.
+    pub fn is_beside(&self, other: &Self) -> bool {
+        self.name == other.name && self.column == other.column
+    }
+
+    /// How many fields of `pg_stats` are within their tolerance, and how many there are. An array of frequencies counts as one
+    /// field: with the share of its ranks that are within theirs.
+    pub fn within(fields: &[&Self]) -> (f64, usize) {
+        let share = |ranks: &[&Self]| {
+            ranks.iter().filter(|rank| rank.is_within()).count() as f64 / ranks.len() as f64
+        };
+        let shares = fields.chunk_by(|one, next| one.is_beside(next)).map(share);
+        shares.fold((0.0, 0), |(within, all), share| (within + share, all + 1))
+    }
 }
 
 impl Fidelity {
@@ -77,9 +96,10 @@ impl Fidelity {
     ///
     /// A field's tolerance is 3·√2 standard deviations over the ANALYZEs of the original (of the
     /// copy, if the original was analyzed only once), but at least the variation of random samples
-    /// of as many rows, and at least 1 %. Of tables with fewer than `k` rows, nothing is promised.
+    /// of as many rows, and at least 1 %. The same holds of the frequency at each rank of an array. Of tables with fewer than
+    /// `k` rows, nothing is promised.
     pub fn of(original: &[Facts], copy: &[Facts], k: u32) -> Self {
-        let mut fidelity = Self { fields: Vec::new(), sizes: Vec::new(), missing: Vec::new(), itself: None };
+        let mut fidelity = Self::empty();
         for (at, table) in original[0].tables.iter().enumerate() {
             let Some(other) = copy[0].tables.iter().position(|other| other.name == table.name) else {
                 fidelity.missing.push(table.name.clone());
@@ -106,10 +126,14 @@ impl Fidelity {
         fidelity
     }
 
+    fn empty() -> Self {
+        Self { fields: Vec::new(), nulls: 0, sizes: Vec::new(), missing: Vec::new(), itself: None }
+    }
+
     /// The comparison without that of the original with itself.
     fn of_noise(original: &[Facts], copy: &[Facts], k: u32) -> Self {
         let few = &original[..original.len().min(5)];
-        let mut own = Self { fields: Vec::new(), sizes: Vec::new(), missing: Vec::new(), itself: None };
+        let mut own = Self::empty();
         for (at, table) in few[0].tables.iter().enumerate() {
             let originals: Vec<&TableFacts> =
                 original.iter().filter_map(|facts| facts.tables.get(at)).collect();
@@ -121,20 +145,25 @@ impl Fidelity {
         own
     }
 
-    /// Number of fields within their tolerance, and of all fields; without those that the schema
+    /// Number of fields within their tolerance, and of all fields, as in [`Field::within`]; without those that the schema
     /// determines, or that no model promises.
-    pub fn counts(&self) -> (usize, usize) {
+    pub fn counts(&self) -> (f64, usize) {
         self.count(Field::counts)
     }
 
     /// The same of the fields that no model promises.
-    pub fn not_promised(&self) -> (usize, usize) {
+    pub fn not_promised(&self) -> (f64, usize) {
         self.count(|field| !field.is_fixed && !field.is_promised)
     }
 
-    fn count(&self, is_counted: impl Fn(&Field) -> bool) -> (usize, usize) {
-        let open = || self.fields.iter().filter(|field| is_counted(field));
-        (open().filter(|field| field.is_within()).count(), open().count())
+    /// The same of the fields that the schema determines.
+    pub fn fixed(&self) -> (f64, usize) {
+        self.count(|field| field.is_fixed)
+    }
+
+    fn count(&self, is_counted: impl Fn(&Field) -> bool) -> (f64, usize) {
+        let counted: Vec<&Field> = self.fields.iter().filter(|field| is_counted(field)).collect();
+        Field::within(&counted)
     }
 
     fn column(
@@ -165,114 +194,116 @@ impl Fidelity {
         let same = copies[0].columns.iter().find(|other| other.name == column.name);
         let column = same.filter(|_| column.kind.is_none()).unwrap_or(column);
         let rows = originals[0].rows.min(copies[0].rows).max(1) as f64;
-        let sampled = rows.min(originals[0].sampled as f64);
-        for field in FIELDS {
-            let values = |all: &[Statistics], rows: u64| -> Vec<f64> {
-                all.iter().filter_map(|statistics| (field.value)(statistics, rows as f64)).collect()
-            };
-            let (mut ours, mut theirs) = (values(&before, originals[0].rows), values(&after, copies[0].rows));
+        let sides = Sides {
+            column: &name,
+            before: &before,
+            after: &after,
+            rows: (originals[0].rows, copies[0].rows),
+            sampled: rows.min(originals[0].sampled as f64),
+            is_promised,
+            is_of_model: originals[0].sql_name.is_empty(),
+        };
+        for field in &FIELDS {
+            let values = |all: &[Statistics]| -> Vec<f64> { all.iter().filter_map(field.value).collect() };
+            let (mut ours, mut theirs) = (values(&before), values(&after));
             if ours.is_empty() || theirs.is_empty() {
+                self.nulls += usize::from(ours.is_empty() && theirs.is_empty());
                 continue;
             }
             if field.name == "n_distinct" {
-                alike(&mut ours, originals[0].rows, &mut theirs, copies[0].rows);
+                alike(&mut ours, sides.rows.0, &mut theirs, sides.rows.1);
             }
-            let original = mean(&ours);
-            let deviation = if ours.len() > 1 { deviation(&ours) } else { deviation(&theirs) };
-            let drawn = if field.is_share { (original * (1.0 - original)).max(0.0) / sampled } else { 0.0 };
-            let least = if field.is_place { EQUAL } else { EQUAL * original.abs() };
-            self.fields.push(Field {
-                column: name.clone(),
-                name: field.name,
-                original,
-                copy: median(theirs),
-                tolerance: (DEVIATIONS * deviation.max(drawn.sqrt())).max(least),
-                is_fixed: field.is_fixed(column),
-                is_promised,
-            });
+            let compared = sides.field(field.name, None, (&ours, theirs), field.scale);
+            self.fields.push(Field { is_fixed: field.is_fixed(column), ..compared });
         }
         // Codes are replaced: their numbers say nothing.
         let original = ColumnFacts { statistics: before.first().cloned(), ..column.clone() };
         let is_replaced = is_code(&original, originals[0].rows, k);
         let is_number = |kind: &&Kind| kind.units().is_some() && !is_text(kind) && !is_replaced;
-        if let Some(kind) = column.kind.as_ref().filter(is_number) {
-            self.deciles(&name, kind, &before, &after, is_promised);
-        }
-    }
-
-    /// Compares deciles: how many of the original's rows are below each decile of the copy.
-    fn deciles(
-        &mut self,
-        column: &str,
-        kind: &Kind,
-        before: &[Statistics],
-        after: &[Statistics],
-        is_promised: bool,
-    ) {
-        let numbers = |statistics: &Statistics| -> Vec<f64> {
-            let number = |text: &String| match kind {
-                Kind::Float4 | Kind::Float8 => text.parse().ok(),
-                kind => kind.read_units(text).map(|units| units as f64),
-            };
-            statistics.bounds.iter().filter_map(number).collect()
-        };
-        let (ours, theirs) = (numbers(&before[0]), numbers(&after[after.len() / 2]));
-        if ours.len() < 11 || theirs.len() < 11 {
-            return;
-        }
-        let worst = (1..10).map(|decile| {
-            let at = theirs[decile * (theirs.len() - 1) / 10];
-            let below = ours.partition_point(|bound| *bound < at) as f64;
-            let upto = ours.partition_point(|bound| *bound <= at) as f64;
-            let wanted = decile as f64 * (ours.len() - 1) as f64 / 10.0;
-            let off = if wanted < below - 1.0 { below - 1.0 - wanted } else { (wanted - upto).max(0.0) };
-            off / (ours.len() - 1) as f64
-        });
-        self.fields.push(Field {
-            column: column.to_owned(),
-            name: "histogram",
-            original: 0.0,
-            copy: worst.fold(0.0, f64::max),
-            tolerance: DECILE,
-            is_fixed: false,
-            is_promised,
-        });
+        self.frequencies(&sides);
+        self.histogram(&sides, column.kind.as_ref().filter(is_number));
+        self.elements(&sides);
+        self.ranges(&sides, column.kind.as_ref());
     }
 }
 
-/// How a field is read and judged.
+/// A column's statistics after the ANALYZEs of both databases.
+#[derive(Clone, Copy)]
+struct Sides<'a> {
+    column: &'a str,
+    before: &'a [Statistics],
+    after: &'a [Statistics],
+    /// Rows of original and copy.
+    rows: (u64, u64),
+    /// Rows that ANALYZE reads.
+    sampled: f64,
+    is_promised: bool,
+    /// Whether the original is a model, which lacks some statistics that the original had.
+    is_of_model: bool,
+}
+
+impl Sides<'_> {
+    /// The field with these values after each ANALYZE.
+    fn field(
+        &self,
+        name: &'static str,
+        rank: Option<usize>,
+        (ours, theirs): (&[f64], Vec<f64>),
+        scale: Scale,
+    ) -> Field {
+        let original = mean(ours);
+        let deviation = if ours.len() > 1 { deviation(ours) } else { deviation(&theirs) };
+        let drawn = match scale {
+            Scale::Share => ((original * (1.0 - original)).max(0.0) / self.sampled.max(1.0)).sqrt(),
+            Scale::Place | Scale::Any => 0.0,
+        };
+        let least = if matches!(scale, Scale::Place) { EQUAL } else { EQUAL * original.abs() };
+        Field {
+            column: self.column.to_owned(),
+            name,
+            rank,
+            original,
+            copy: median(theirs),
+            tolerance: (DEVIATIONS * deviation.max(drawn)).max(least),
+            is_fixed: false,
+            is_promised: self.is_promised,
+        }
+    }
+}
+
+/// How a field with one value is read and judged.
 struct Reading {
     name: &'static str,
-    /// Reads the value from statistics and the table's number of rows.
-    value: fn(&Statistics, f64) -> Option<f64>,
-    /// Whether the value is a share of the rows.
-    is_share: bool,
-    /// Whether the value lies between -1 and 1.
-    is_place: bool,
+    value: fn(&Statistics) -> Option<f64>,
+    scale: Scale,
 }
 
-const FIELDS: [Reading; 6] = [
-    Reading { name: "null_frac", value: |of, _| Some(of.null_frac), is_share: true, is_place: false },
-    Reading { name: "n_distinct", value: distinct, is_share: false, is_place: false },
+/// The scale of a field's value.
+#[derive(Clone, Copy)]
+enum Scale {
+    /// A share of the rows.
+    Share,
+    /// Between -1 and 1.
+    Place,
+    /// Any number.
+    Any,
+}
+
+const FIELDS: [Reading; 5] = [
+    Reading { name: "null_frac", value: |of| Some(of.null_frac), scale: Scale::Share },
+    Reading { name: "n_distinct", value: distinct, scale: Scale::Any },
+    Reading { name: "avg_width", value: |of| Some(f64::from(of.avg_width)), scale: Scale::Any },
+    Reading { name: "correlation", value: |of| of.correlation, scale: Scale::Place },
     Reading {
-        name: "avg_width",
-        value: |of, _| Some(f64::from(of.avg_width)),
-        is_share: false,
-        is_place: false,
+        name: "range_empty_frac",
+        value: |of| of.ranges.as_ref().map(|ranges| ranges.empty),
+        scale: Scale::Share,
     },
-    Reading { name: "correlation", value: |of, _| of.correlation, is_share: false, is_place: true },
-    Reading {
-        name: "most common",
-        value: |of, _| Some(of.common.first()?.1),
-        is_share: true,
-        is_place: false,
-    },
-    Reading { name: "all common", value: all_common, is_share: true, is_place: false },
 ];
 
 /// Number of different values relative to the rows, so that tables of different sizes are
 /// comparable where that number grows with the rows.
-fn distinct(of: &Statistics, _: f64) -> Option<f64> {
+fn distinct(of: &Statistics) -> Option<f64> {
     (of.n_distinct != 0.0).then_some(of.n_distinct)
 }
 
@@ -290,10 +321,6 @@ fn alike(ours: &mut [f64], our_rows: u64, theirs: &mut [f64], their_rows: u64) {
             *distinct = -*distinct / rows.max(1) as f64;
         }
     }
-}
-
-fn all_common(of: &Statistics, _: f64) -> Option<f64> {
-    (!of.common.is_empty()).then(|| of.common.iter().map(|(_, share)| share).sum())
 }
 
 impl Reading {
@@ -352,17 +379,19 @@ mod tests {
         let originals: Vec<Facts> = (-5..=5).map(|step| noise(f64::from(step) * 0.001)).collect();
         let close = Fidelity::of(&originals, &[noise(0.008)], 20);
         assert!(close.fields.iter().all(Field::is_within), "{:#?}", close.fields);
-        assert_eq!(close.itself, Some((6, 6)));
+        assert_eq!(close.itself, Some((6.0, 6)));
         let far = Fidelity::of(&originals, &[noise(0.05)], 20);
         let wrong: Vec<&str> =
             far.fields.iter().filter(|field| !field.is_within()).map(|field| field.name).collect();
         assert_eq!(wrong, ["null_frac"]);
         assert_eq!(
             Fidelity::of(&originals, &[noise(0.05)], 2_000_000).not_promised(),
-            (5, 6),
+            (5.0, 6),
             "fewer rows than k"
         );
-        assert_eq!(far.counts(), (5, 6), "the width of an integer is the schema's");
+        assert_eq!(far.counts(), (5.0, 6));
+        assert_eq!(far.fixed(), (1.0, 1), "the width of an integer is the schema's");
+        assert_eq!(far.nulls, 5, "of arrays and of ranges");
     }
 
     #[test]
@@ -386,15 +415,5 @@ mod tests {
             found.fields.iter().find(|field| field.name == "n_distinct").unwrap().is_within()
         };
         assert!(is_within(9_990.0) && !is_within(9_000.0));
-    }
-
-    #[test]
-    fn deciles_in_the_wrong_place_are_seen() {
-        let mut copy = facts(0.3, 0.5, 1_000);
-        let statistics = copy.tables[0].columns[0].statistics.as_mut().unwrap();
-        statistics.bounds = (0..=100).map(|bound| (bound * bound / 10).to_string()).collect();
-        let found = Fidelity::of(&[facts(0.3, 0.5, 1_000)], &[copy], 20);
-        let histogram = found.fields.iter().find(|field| field.name == "histogram").unwrap();
-        assert!(!histogram.is_within() && histogram.copy > 0.2, "{histogram:?}");
     }
 }
