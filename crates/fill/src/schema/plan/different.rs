@@ -43,13 +43,14 @@ fn phrase(name: (&str, &str), request: &SchemaRequest) -> Option<String> {
         ("scales", of(|spec| spec.spec.distinct().is_some_and(|distinct| distinct < 0.0)), " with the rows"),
         ("scales", of(|spec| spec.spec.keyed().is_some()), " with the referenced rows"),
     ];
-    let mut text = String::new();
-    for (verb, names, with) in parts.iter().filter(|(_, names, _)| !names.is_empty()) {
-        let (before, number) =
-            if text.is_empty() { ("", "the number of different values") } else { ("; ", "that") };
-        text += &format!("{before}{verb} {number} of {}{with}", listed(names));
-    }
-    (!text.is_empty()).then_some(text)
+    let stated = parts.iter().filter(|(_, names, _)| !names.is_empty()).enumerate();
+    let texts: Vec<String> = stated
+        .map(|(at, (verb, names, with))| {
+            let number = if at == 0 { "the number of different values" } else { "that" };
+            format!("{verb} {number} of {}{with}", listed(names))
+        })
+        .collect();
+    (!texts.is_empty()).then(|| texts.join("; "))
 }
 
 #[cfg(test)]
