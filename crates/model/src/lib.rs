@@ -21,6 +21,8 @@ mod plans;
 mod ranges;
 mod replace;
 mod shapes;
+#[cfg(test)]
+mod sorted;
 mod sound;
 #[cfg(test)]
 mod testing;
