@@ -22,6 +22,8 @@ mod plans;
 mod ranges;
 mod replace;
 mod shapes;
+#[cfg(test)]
+mod sorted;
 mod sound;
 #[cfg(test)]
 mod testing;

@@ -12,6 +12,10 @@ use crate::{Statistics, Units};
 
 /// Share of the values that there is room for, above which they are not drawn.
 const FULL: f64 = 0.95;
+/// The statistics may have more different values by this factor than rows draw from all that there is room for: ANALYZE estimates them.
+const ERROR: f64 = 1.02;
+/// Share of the rows from which on each row has a value of its own.
+const UNIQUE: f64 = 0.999;
 
 /// [`Statistics`] over a number of rows.
 #[derive(Clone, Debug)]
@@ -83,7 +87,7 @@ impl Describing {
         scale: Scale,
         bounds: &Bounds<T, impl Fn(T, T) -> f64, impl Fn(T) -> T>,
     ) -> Self {
-        let stretches = stretches(buckets, count, bounds);
+        let stretches = stretches(buckets, count, rows, bounds);
         let total: f64 = stretches.iter().map(|stretch| stretch.share).sum();
         let level = |stretch: &Stretch<T>| Level { share: stretch.share, values: stretch.values as f64 };
         let levels: Vec<Level> = stretches.iter().map(level).collect();
@@ -99,12 +103,13 @@ impl Describing {
             )]
             let until = ((share * order.count() as f64).round() as u64).clamp(begin, order.count());
             let ranks = until - begin;
-            let room = if stretch.step > 0.0 { stretch.width / stretch.step } else { 1e18 };
-            // Where nearly all values occur that there is room for, none is missed.
-            let is_full = stretch.values as f64 > FULL * room;
-            let drawn = drawn(stretch.values, ranks).filter(|_| ranks > 4 * DISTURBED && !is_full);
+            let room = stretch.room();
+            // Where nearly all values occur that there is room for, none is missed. Where more occur than rows draw, they come evenly.
+            let most = seen(room, ranks as f64).round();
+            let is_full = stretch.values as f64 > (FULL * room).min(most + 1.0);
+            let drawn = drawn(stretch.values, ranks).filter(|_| is_enough(ranks as f64) && !is_full);
             #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "a number of values")]
-            let drawn = drawn.map(|values| values.min(room.max(1.0) as u64)).filter(|_| !stretch.is_common);
+            let drawn = drawn.map(|values| values.min(room as u64)).filter(|_| !stretch.is_common);
             pieces.push(Piece {
                 until,
                 ranks,
@@ -212,8 +217,8 @@ impl Statistics {
             gaps
         }
         match &self.values {
-            Described::Units(buckets) => of(&stretches(buckets, u64::MAX, &whole(step(buckets)))),
-            Described::Reals(buckets) => of(&stretches(buckets, u64::MAX, &real())),
+            Described::Units(buckets) => of(&stretches(buckets, u64::MAX, u64::MAX, &whole(step(buckets)))),
+            Described::Reals(buckets) => of(&stretches(buckets, u64::MAX, u64::MAX, &real())),
         }
     }
 }
@@ -229,10 +234,28 @@ struct Stretch<T> {
     step: f64,
 }
 
-/// Frequent values, and buckets between them, in ascending order.
+impl<T> Stretch<T> {
+    /// The number of different values for which it has room.
+    fn room(&self) -> f64 {
+        if self.step > 0.0 { (self.width / self.step).max(1.0) } else { 1e18 }
+    }
+}
+
+/// The number of different values among so many rows that draw from so many values.
+fn seen(values: f64, rows: f64) -> f64 {
+    -values * libm::expm1(-rows / values)
+}
+
+/// Whether a stretch has enough rows to draw its values.
+fn is_enough(rows: f64) -> bool {
+    rows > 4.0 * DISTURBED as f64
+}
+
+/// Frequent values, and buckets between them, in ascending order, for a number of rows with so many different values.
 fn stretches<T: Copy + PartialOrd>(
     buckets: &Buckets<T>,
     count: u64,
+    rows: u64,
     bounds: &Bounds<T, impl Fn(T, T) -> f64, impl Fn(T) -> T>,
 ) -> Vec<Stretch<T>> {
     let number = buckets.bounds.len().saturating_sub(1);
@@ -273,14 +296,10 @@ fn stretches<T: Copy + PartialOrd>(
         }
     }
     stretches.retain(|stretch| stretch.share > 0.0);
-    let place = |stretch: &Stretch<T>| {
-        let room = if stretch.step > 0.0 { (stretch.width / stretch.step).max(1.0) } else { 1e18 };
-        Recipient { room, weight: stretch.share }
-    };
-    let places: Vec<Recipient> = stretches.iter().map(place).collect();
+    let places = places(&stretches, others, rows as f64);
     for ((stretch, place), values) in stretches.iter_mut().zip(&places).zip(level(&places, others)) {
         #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "clamped")]
-        let values = values.round().clamp(1.0, place.room) as u64;
+        let values = values.round().clamp(1.0, place.room.max(1.0)) as u64;
         stretch.values = values;
     }
     stretches.extend(atoms);
@@ -288,6 +307,23 @@ fn stretches<T: Copy + PartialOrd>(
     stretches.retain(|stretch| stretch.share > 0.0);
     stretches.sort_by(|one, other| one.low.partial_cmp(&other.low).unwrap_or(Ordering::Equal));
     stretches
+}
+
+/// Stretches as recipients of so many values. Rows that draw from all values for which a stretch has room miss some of these. If there
+/// are more different values than rows draw, these come evenly, and a stretch receives as many as it has room for.
+fn places<T>(stretches: &[Stretch<T>], values: f64, rows: f64) -> Vec<Recipient> {
+    let of_draws = |stretch: &Stretch<T>| {
+        let (room, rows) = (stretch.room(), stretch.share * rows);
+        if is_enough(rows) && seen(room, rows) <= FULL * room { seen(room, rows) } else { room }
+    };
+    let all: f64 = stretches.iter().map(of_draws).sum();
+    let there: f64 = stretches.iter().map(|stretch| stretch.share * rows).sum();
+    let are_drawn = values < UNIQUE * there && values <= ERROR * all;
+    let place = |stretch: &Stretch<T>| {
+        let room = if are_drawn { of_draws(stretch) } else { stretch.room() };
+        Recipient { room, weight: stretch.share }
+    };
+    stretches.iter().map(place).collect()
 }
 
 /// Greatest common divisor of all differences: the unit that values are rounded to.
@@ -328,6 +364,12 @@ mod tests {
         values.iter().collect::<std::collections::BTreeSet<_>>().len()
     }
 
+    /// Different values that are at least `least`.
+    fn distinct_from(values: &[i64], least: i64) -> usize {
+        let values: Vec<i64> = values.iter().copied().filter(|value| *value >= least).collect();
+        distinct(&values)
+    }
+
     #[test]
     fn frequent_values_outside_of_the_buckets_widen_none() {
         let values = units(&[(-900_000, 0.1), (900_000, 0.1)], &[0, 100, 200]);
@@ -366,6 +408,34 @@ mod tests {
             let found = distinct(&made) as f64 / 5_000.0;
             assert!((found - share).abs() < 0.02, "{share}: {found}");
         }
+    }
+
+    #[test]
+    fn rows_draw_fewer_values_from_buckets_with_little_room() {
+        // Each bucket has 2,500 rows, which draw from 601, 2,399, 97,000 and 900,001 values.
+        let rooms = [601.0, 2_399.0, 97_000.0, 900_001.0];
+        let wanted: f64 = rooms.iter().map(|room| seen(*room, 2_500.0)).sum();
+        let values = || units(&[], &[0, 601, 3_000, 100_000, 1_000_000]);
+        let of = |distinct| made(&Statistics { distinct, correlation: 0.0, values: values() }, 10_000);
+        for distinct in [wanted, -wanted / 10_000.0] {
+            let made = of(distinct);
+            let found = distinct_from(&made, 0) as f64;
+            assert!((found / wanted - 1.0).abs() < 0.01, "{found}, not {wanted}");
+            assert!(distinct_from(&made, 100_000) > 2_400, "{}", distinct_from(&made, 100_000));
+        }
+    }
+
+    #[test]
+    fn values_come_evenly_if_there_are_more_than_rows_draw() {
+        let of = |distinct, bounds: &[i64]| {
+            let statistics = Statistics { distinct, correlation: 0.0, values: units(&[], bounds) };
+            distinct_from(&made(&statistics, 10_000), 0)
+        };
+        // 5,000 rows draw 3,161 of 5,000 values.
+        let found = of(-0.9, &[0, 5_001, 10_001]);
+        assert!((8_950..9_050).contains(&found), "{found}");
+        // Each row has a value of its own.
+        assert_eq!(of(-1.0, &[0, 99_999, 200_000]), 10_000);
     }
 
     #[test]
