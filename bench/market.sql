@@ -16,6 +16,7 @@ SELECT i, 'client' || i || '@mail.invalid', 'Land-' || city % 17, 'Stadt-' || ci
 -- The client at place r of a random order has orders in proportion to 1 / r: a tenth of all clients has none.
 CREATE TEMPORARY TABLE places AS SELECT id, row_number() OVER (ORDER BY random()) AS place FROM clients;
 CREATE TEMPORARY TABLE wanted AS SELECT id, round(45000.0 / place)::int AS n FROM places WHERE place <= 45000;
+-- PostgreSQL evaluates random() once for the columns and the order, so all columns of a row, and its place, come from one number.
 INSERT INTO orders
 SELECT row_number() OVER (), id, state, CASE WHEN random() < 0.93 THEN 'Kind-' || state ELSE 'other kind' END, placed,
        CASE WHEN state <> 'opened' THEN placed + random() * interval '3 days' END,

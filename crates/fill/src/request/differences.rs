@@ -80,6 +80,7 @@ mod tests {
             triggers: Triggers::On,
             together: Vec::new(),
             in_cycle: false,
+            is_modelled: false,
         });
         Request { subject, ..Request::new(Amount::Rows(5), InitSteps::whole()) }
     }
@@ -98,6 +99,9 @@ mod tests {
         let own = all["subject"]["table"].as_object().unwrap();
         let known = |name: &&String| OPTIONS.iter().any(|(field, _)| field == *name);
         let unknown = all.as_object().unwrap().keys().chain(own.keys()).filter(|name| !known(name));
-        assert_eq!(unknown.collect::<Vec<_>>(), ["is_scratch", "subject", "in_cycle", "together"]);
+        assert_eq!(
+            unknown.collect::<Vec<_>>(),
+            ["is_scratch", "subject", "in_cycle", "is_modelled", "together"]
+        );
     }
 }

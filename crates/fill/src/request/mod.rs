@@ -126,6 +126,11 @@ impl Request {
     pub(crate) fn is_in_cycle(&self) -> bool {
         matches!(&self.subject, Subject::Table(own) if own.in_cycle)
     }
+
+    /// Whether the columns have the statistics of a model.
+    pub(crate) fn is_modelled(&self) -> bool {
+        matches!(&self.subject, Subject::Table(own) if own.is_modelled)
+    }
 }
 
 /// The tables to fill.
@@ -167,6 +172,9 @@ pub struct OwnTable {
     /// Whether one transaction fills it with other tables that it references and that reference it.
     #[serde(default)]
     pub in_cycle: bool,
+    /// Whether its columns have the statistics of a model, among them the correlation with the physical order.
+    #[serde(default)]
+    pub is_modelled: bool,
 }
 
 /// Whether the triggers of a table of the user's run for the rows that are loaded.

@@ -67,3 +67,24 @@ fn states_and_nulls_in_the_order_of_rows() {
         }
     }
 }
+
+#[test]
+fn rows_that_copy_loads_keep_their_order() {
+    let rig = Rig::new();
+    let server = rig.server("--set autovacuum=off");
+    server.execute("CREATE DATABASE original");
+    server.execute("CREATE DATABASE copy");
+    let original = server.database("original");
+    // Without a model, two streams load so many rows.
+    original.execute(
+        "CREATE TABLE readings (id bigint PRIMARY KEY, seen date NOT NULL);
+         INSERT INTO readings SELECT i, date '2020-01-01' + i / 100 FROM generate_series(1, 150000) i;
+         ANALYZE",
+    );
+    let model = captured(&rig, "");
+    let filled = rig.done(&format!("fill --model {model} --instance default -d copy --method copy"));
+    let reason = "1 stream: the rows keep their order, which the model's correlations need";
+    assert!(filled.stderr.contains(reason), "{}", filled.stderr);
+    let disordered = "SELECT count(*) FROM (SELECT id < lag(id) OVER (ORDER BY ctid) AS is_less FROM readings) x WHERE is_less";
+    assert_eq!(server.database("copy").number(disordered), 0);
+}

@@ -86,6 +86,9 @@ impl Rules<'_> {
         if method == Method::Direct {
             return (builders(self.site), BUILDERS);
         }
+        if self.request.is_modelled() {
+            return (NonZeroU16::MIN, "the rows keep their order, which the model's correlations need");
+        }
         if let RowSize::Estimated { .. } = self.bulk.row_size {
             return (self.streams_into_own_table(), "one for each core, unless the rows are few");
         }

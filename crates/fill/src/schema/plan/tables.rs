@@ -280,6 +280,7 @@ pub(super) fn request_for(all: &SchemaRequest, table: &RecordedTable, together: 
         triggers: all.triggers,
         together,
         in_cycle: table.cycle.is_some(),
+        is_modelled: !all.modelled.is_empty(),
     };
     let is_copied = table.cycle.as_ref().is_some_and(|cycle| !cycle.pages);
     Request {
