@@ -65,7 +65,7 @@ pub enum MicroError {
         source: ConnectError,
     },
     /// SQL that the user gave to be run at the end.
-    #[error("--teardown failed, so objects that --setup made may remain: {0}")]
+    #[error("--teardown failed, so results of --setup may remain: {0}")]
     TearDown(ConnectError),
     /// A candidate failed while it was measured.
     #[error("{name} failed: {source}")]
