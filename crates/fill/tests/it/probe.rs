@@ -81,8 +81,9 @@ fn points_say_how_long_it_took_and_what_was_read() {
         let bytes = make_accounts(connection).await;
         let blocks = bytes as f64 / f64::from(BLOCK);
         let expectations = [
-            // Two or three blocks of the index, one of the table.
-            ("lookup", 3.0..=5.0),
+            // Two or three blocks of the index, one of the table. The first execution also reads the index's metapage and catalogs; under
+            // load, there are only two.
+            ("lookup", 3.0..=8.0),
             ("batch", 150.0..=500.0),
             // 4 MB; more or less where the blocks are drawn.
             ("scan", if server.major == 13 { 420.0..=610.0 } else { 512.0..=512.0 }),
