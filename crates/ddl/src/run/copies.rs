@@ -17,7 +17,8 @@ use super::settings::with;
 use super::stall::{self, Candidates};
 use super::{Observer, workers};
 use crate::error::DdlError;
-use crate::outcome::{AtSize, Probed, SpaceAt, Stall, StatementOutcome, TableAt};
+use crate::find::Class;
+use crate::outcome::{AtSize, Probed, Space, SpaceAt, Stall, StatementOutcome, TableAt};
 use crate::request::Probes;
 use crate::script::StatementKind;
 
@@ -29,7 +30,7 @@ pub(crate) struct Copies<'a> {
 
 impl Copies<'_> {
     /// Looks at the statements in a copy of the size at this place. If `is_timed`, this run is also one that counts. If the look disturbed a
-    /// statement, the costs and spaces are those of another run. Returns whether there was one.
+    /// statement, the costs are those of another run, and some of the spaces ([`take_spaces`]). Returns whether there was one.
     pub(crate) async fn look_at_all(
         &self,
         (filled, place): (&Filled, usize),
@@ -44,11 +45,7 @@ impl Copies<'_> {
         if is_disturbed {
             observer.stage("timing the statements that the look disturbed");
             costs = self.run(statements, &filled.database, true, observer).await?;
-            for (one, space) in statements.iter_mut().zip(costs.spaces()) {
-                if let (Some(found), Some(space)) = (&mut one.found, space) {
-                    found.space = *space;
-                }
-            }
+            take_spaces(statements, costs.spaces());
         }
         for one in statements.iter_mut() {
             let oids = one.found.as_ref().map(|found| &found.tables);
@@ -207,6 +204,21 @@ impl Copies<'_> {
 
     fn with_settings(&self, target: &Target) -> Target {
         with(target, self.settings)
+    }
+}
+
+/// Takes the spaces of a run without pgrig's own transactions: of statements outside of transactions, and of those that change rows after
+/// these, because they may find dead rows that the look has left, or fewer. Of all others, the spaces of the look are right: its last
+/// reading comes before the commit, and sees the old files beside the new ones. In this run, it comes after the commit.
+fn take_spaces(statements: &mut [StatementOutcome], spaces: &[Option<Space>]) {
+    let mut is_after = false;
+    for (one, space) in statements.iter_mut().zip(spaces) {
+        let Some(found) = &mut one.found else { continue };
+        let is_disturbed = found.is_alone || is_after && found.class == Class::Rows;
+        if let Some(space) = space.filter(|_| is_disturbed) {
+            found.space = space;
+        }
+        is_after |= found.is_alone;
     }
 }
 

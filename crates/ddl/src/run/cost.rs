@@ -10,6 +10,7 @@ use crate::outcome::{Cost, Failed, Space, StatementOutcome};
 use crate::run::Observer;
 use crate::run::databases::Databases;
 use crate::run::failure;
+use crate::run::files;
 use crate::run::look::timed;
 use crate::run::space::Sampler;
 use crate::run::watch::Watcher;
@@ -34,7 +35,7 @@ pub(crate) struct Costs {
     open: Vec<(usize, Duration)>,
     /// Savepoints of the transaction, each with the number of open statements before it.
     savepoints: Vec<(String, usize)>,
-    /// Whether a statement was disturbed, so that neither these costs count nor the spaces of this run.
+    /// Whether a statement was disturbed, so that these costs do not count, nor some of the spaces of this run.
     pub(crate) is_disturbed: bool,
 }
 
@@ -133,6 +134,10 @@ pub(crate) async fn measure(
     let mut is_in_transaction = false;
     for (place, one) in statements.iter().enumerate().filter(|(_, one)| one.failed.is_none()) {
         observer.step(&format!("running statement {} of {}", one.number, statements.len()));
+        // In a transaction, the locks of the statements before would hold this reading up.
+        let is_alone = one.found.as_ref().is_some_and(|found| found.is_alone);
+        let files =
+            if has_spaces && is_alone { files::before(&watcher, &one.statement).await? } else { None };
         let before = watcher.wal().await?;
         let run = timed(databases.run(&session, &one.statement, is_in_transaction));
         let (run, took) = match &sampler {
@@ -147,6 +152,9 @@ pub(crate) async fn measure(
             return Ok(Run::Failed(place, failure::of(&error)));
         }
         let wal = watcher.wal().await? - before;
+        if let Some(space) = costs.spaces[place] {
+            costs.spaces[place] = Some(files::at_least(&watcher, files, space).await?);
+        }
         is_in_transaction = watcher.is_in_transaction().await?;
         costs.ran(place, (took, wal), &one.statement, is_in_transaction);
     }

@@ -24,6 +24,7 @@ use crate::run::databases::Databases;
 use crate::run::events;
 use crate::run::facts;
 use crate::run::failure;
+use crate::run::files;
 use crate::run::named::within;
 use crate::run::pace::Pace;
 use crate::run::rules::Rules;
@@ -263,6 +264,7 @@ impl<'a> Look<'a> {
         events::forget(&self.session).await?;
         let vacuums = vacuum::counters(&self.watcher, statement).await?;
         let counted = if did_run { self.counted().await? } else { None };
+        let files = files::before(&self.watcher, statement).await?;
         let before = self.relations().await?.with_counters(counted.as_ref());
         let target = self.oid_of(statement.target()).await?;
         // It would leave out the tables of a blocker.
@@ -282,6 +284,7 @@ impl<'a> Look<'a> {
             return Ok(Looked::Failed(failure::of_statement(&error, statement)));
         }
         let wal = self.watcher.wal().await? - wal;
+        let space = files::at_least(&self.watcher, files, space).await?;
         let after = self.relations().await?;
         let is_disturbed = did_run || vacuums.is_some();
         let toast = vacuum::toast(statement, &before);

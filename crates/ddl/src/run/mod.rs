@@ -14,6 +14,7 @@ mod defaults;
 mod events;
 mod facts;
 mod failure;
+mod files;
 mod fill;
 mod forecasts;
 mod goal;

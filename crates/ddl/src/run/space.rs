@@ -2,6 +2,9 @@
 //!
 //! The readings come from a session in another database: in the same one, CREATE INDEX CONCURRENTLY would wait for its
 //! snapshots.
+//!
+//! A statement outside of transactions removes the files that it replaces before the last reading, and readings before that may miss its peak:
+//! [`super::files`] has the least space of its new files.
 
 use std::convert::Infallible;
 use std::time::{Duration, Instant};

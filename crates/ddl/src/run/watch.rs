@@ -6,6 +6,7 @@ use connect::ConnectError;
 use server::Session;
 
 use crate::find::{Held, LockMode, Read};
+use crate::run::files::File;
 
 /// See the module.
 pub(crate) struct Watcher {
@@ -74,6 +75,17 @@ impl Watcher {
                      FROM pg_catalog.pg_class WHERE relkind IN ('r', 'm', 't') AND oid >= 16384";
         let rows = self.session.rows(query, &[]).await?;
         Ok(rows.iter().map(|row| (row.get("oid"), row.get("number"))).collect())
+    }
+
+    /// The files of the tables.
+    pub(crate) async fn files(&self) -> Result<Vec<File>, ConnectError> {
+        let rows = self.session.rows(include_str!("../sql/files.sql"), &[]).await?;
+        let file = |row: &tokio_postgres::Row| File {
+            number: row.get("file"),
+            table: row.get("owner"),
+            bytes: row.get("bytes"),
+        };
+        Ok(rows.iter().map(file).collect())
     }
 
     /// The server's version, as `server_version_num` has it.

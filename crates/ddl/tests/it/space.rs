@@ -4,7 +4,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use ddl::{Amount, Effort, Outcome, Request};
+use ddl::{Amount, Effort, Figure, Forecast, Outcome, Request};
 use testkit::{RELEASES, Server, block_on, spec};
 
 use crate::support::{measured, request};
@@ -12,6 +12,8 @@ use crate::support::{measured, request};
 const SCHEMA: &str =
     "CREATE TABLE t (id int PRIMARY KEY, n int, note text); CREATE INDEX t_note ON t (note);";
 const ROWS: u64 = 100_000;
+/// Bytes of a block.
+const BLOCK: u64 = 8192;
 
 /// Sum of the sizes of a directory's files.
 fn bytes(directory: &Path) -> u64 {
@@ -109,4 +111,71 @@ fn temporary_files_of_parallel_workers_are_seen() {
         let space = outcome.statements[0].found.as_ref().unwrap().space;
         assert!(space.temporary > Some(space.files / 4), "{effort:?}: {space:?}");
     }
+}
+
+/// The forecast of a statement's files, from sizes up to 4 MB.
+fn forecast(outcome: &Outcome, place: usize) -> (&Forecast, f64) {
+    let forecast = outcome.statements[place].forecast.as_ref().unwrap();
+    let Figure::Value { value, .. } = forecast.space else { panic!("{forecast:?}") };
+    (forecast, value)
+}
+
+/// The last reading of a rewrite comes before its commit, also if the look disturbs another statement. So old and new files count.
+#[test]
+fn a_statement_that_the_look_disturbs_leaves_the_spaces_of_others() {
+    let schema = format!("{SCHEMA} CREATE TABLE beside (id int PRIMARY KEY, n int);");
+    let of = |last: &str, rows: u64| {
+        let migration = format!("ALTER TABLE t ALTER id TYPE bigint; ALTER TABLE beside ADD a int; {last}");
+        request(&schema, &migration, Amount::Rows(rows))
+    };
+    let disturbed = ["VACUUM beside;", "DO $$ BEGIN UPDATE beside SET n = 1; COMMIT; END $$;"];
+    for release in RELEASES {
+        let server = crate::support::server(release);
+        let space = |last: &str| {
+            let outcome = measured(&server, &of(last, ROWS / 5)).unwrap();
+            let failed: Vec<_> = outcome.failed().collect();
+            assert!(failed.is_empty(), "{release}: {failed:#?}");
+            outcome.statements[0].found.as_ref().unwrap().space.files
+        };
+        let without = space("");
+        for last in disturbed {
+            let with = space(last);
+            assert!(with.abs_diff(without) <= 16 * BLOCK, "{release}: {with} with {last} {without} without");
+        }
+    }
+    let server = crate::support::server(18);
+    let forecast = |last: &str| {
+        let request = Request { effort: Effort::Full, up_to: 4_000_000, ..of(last, ROWS) };
+        forecast(&measured(&server, &request).unwrap(), 0).1
+    };
+    let (without, with) = (forecast(""), forecast(disturbed[0]));
+    assert!((with / without - 1.0).abs() < 0.05, "{with} with VACUUM, {without} without");
+}
+
+/// Its new files are there together with the old ones, which are gone after it, however few readings meet them.
+#[test]
+fn a_table_that_is_written_anew_outside_of_transactions_takes_its_new_files() {
+    // In the rehearsal, there are no rows.
+    let sizes = "DO $$ BEGIN IF EXISTS (SELECT FROM t) THEN \
+                 RAISE EXCEPTION '%', pg_relation_size('t') + pg_indexes_size('t'); END IF; END $$;";
+    for release in RELEASES {
+        let server = crate::support::server(release);
+        for migration in ["VACUUM FULL t;", "CLUSTER t USING t_pkey; CLUSTER;"] {
+            let request = request(SCHEMA, &format!("{migration} {sizes}"), Amount::Rows(ROWS / 5));
+            let outcome = measured(&server, &request).unwrap();
+            let [.., one, last] = outcome.statements.as_slice() else {
+                panic!("{release}: {:#?}", outcome.statements);
+            };
+            let new: u64 = last.failed.as_ref().unwrap().message.parse().unwrap();
+            let space = one.found.as_ref().unwrap().space;
+            assert!((new..new + (1 << 20)).contains(&space.files), "{release}: {space:?} of {new}: {one:#?}");
+        }
+    }
+    let vacuum = request(SCHEMA, "VACUUM FULL t", Amount::Rows(ROWS));
+    let request = Request { effort: Effort::Full, up_to: 4_000_000, ..vacuum };
+    let outcome = measured(&crate::support::server(18), &request).unwrap();
+    let (forecast, space) = forecast(&outcome, 0);
+    // Indexes may be smaller than before.
+    let part = space / forecast.bytes as f64;
+    assert!((0.7..1.2).contains(&part), "{part} {forecast:?}");
 }

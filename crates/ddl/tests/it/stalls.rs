@@ -243,6 +243,28 @@ fn a_large_partitioned_table_is_probed_before_small_ones() {
     assert!(probed.unprobed[0].contains("only the 4 largest"), "{probed:?}");
 }
 
+/// The largest table has no key, so the four others have all readers and writers.
+#[test]
+fn a_table_without_a_key_takes_no_place_among_the_largest() {
+    let server = server(18);
+    let names = ["a", "b", "c", "d"];
+    let keyed = names.map(|name| format!("CREATE TABLE {name} (id int PRIMARY KEY);")).concat();
+    let schema = format!("{keyed} CREATE TABLE wide (n int, note text, more text);");
+    let migration = ["wide", "a", "b", "c", "d"].map(|name| format!("ALTER TABLE {name} ADD x int;"));
+    let request = Request {
+        probes: Some(Probes::default()),
+        ..request(&schema, &migration.concat(), Amount::Rows(2000))
+    };
+    let probed = measured(&server, &request).unwrap().probed.unwrap();
+    for name in names {
+        for role in ["reader", "writer"] {
+            assert!(probed.names.contains(&format!("{role} public.{name}")), "{probed:?}");
+        }
+    }
+    assert_eq!(probed.unprobed.len(), 1, "{probed:?}");
+    assert!(probed.unprobed[0].starts_with("public.wide: it has no key"), "{probed:?}");
+}
+
 /// A reader that catches up slowly has a backlog of seconds, which is not the stall of the next statement.
 #[test]
 fn a_long_lock_does_not_stall_the_next_statement() {

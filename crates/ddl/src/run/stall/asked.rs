@@ -36,24 +36,27 @@ pub(super) async fn asked(
             let row = rows.iter().find(|row| row.get::<_, u32>("oid") == oid)?;
             Some((row.get("columns"), row.get("written")))
         };
-        for (number, oid) in candidates.oids.iter().enumerate() {
+        let mut probed = 0;
+        for oid in &candidates.oids {
             let Some(table) = candidates.tables.get(*oid) else { continue };
             let name = table.shown_in_full();
-            if number >= TABLES {
-                unprobed.push(format!("{name}: pgrig probes only the {TABLES} largest tables"));
-                continue;
-            }
             let Some((columns, written)) = columns(*oid) else {
                 unprobed.push(format!(
                     "{name}: it has no key to look rows up by; give --probe-read and --probe-write"
                 ));
                 continue;
             };
+            if probed >= TABLES {
+                unprobed.push(format!("{name}: pgrig probes only the {TABLES} largest tables with a key"));
+                continue;
+            }
             let keys = keys(&session, table, candidates.rows(*oid), &columns).await?;
             if keys.is_empty() {
                 unprobed.push(format!("{name}: it has no rows"));
                 continue;
             }
+            // A table without a probe takes no other's place.
+            probed += usize::from(own_read.is_none() || written.is_some());
             let table = table.sql();
             let with = |kind, statements| Asked {
                 kind,
