@@ -18,6 +18,7 @@ mod nobody_waits;
 mod originals;
 mod outside;
 mod own_tables;
+mod partitions;
 mod refusals;
 mod rowless;
 mod rows;
