@@ -20,6 +20,7 @@ mod outside;
 mod own_tables;
 mod partitions;
 mod refusals;
+mod retyped;
 mod rowless;
 mod rows;
 mod sessions;
