@@ -47,7 +47,7 @@ pub struct SchemaRequest {
     #[serde(default)]
     pub keeps_bloat: bool,
     /// Whether unique keys reach from the first partition of a table to the last one, however few they are. Rows cannot be added later.
-    #[serde(default)]
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub spreads_keys: bool,
     /// Whether rows are added to those that are there.
     pub append: bool,
