@@ -19,6 +19,7 @@
 //! - `run/defaults`: rows for default partitions on which statements work. `rowless`: partitions without generated rows, and
 //!   writes that change no row (`run/unmatched`; those of functions: `run/called`): these statements have no forecast. `thinned`: tables of
 //!   which earlier statements have removed most rows. `skipped`: statements that did nothing, because a table is not there.
+//! - `extent`: the values that the statistics of a database have of a column, and whether another type takes them.
 //! - `encoding`: the texts are UTF-8, whatever encoding a migration or schema sets (`setting`); `run/zone` tells if an unknown time zone decides
 //!   on a rewrite.
 //! - `find/`: what two readings of the catalogs and the counters prove: work on relations, and a class. No server.
@@ -34,6 +35,7 @@ mod directions;
 mod edge;
 mod encoding;
 mod error;
+mod extent;
 pub mod find;
 mod forecast;
 mod idle;

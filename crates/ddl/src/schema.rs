@@ -12,6 +12,7 @@ use serde::Serialize;
 
 use crate::encoding;
 use crate::error::DdlError;
+use crate::extent::{Extent, Extents};
 use crate::lacking;
 use crate::outside;
 use crate::script::{Script, Statement, StatementKind};
@@ -72,6 +73,9 @@ pub struct Schema {
     /// Specifications of columns by a model.
     #[serde(skip)]
     pub(crate) modelled: Vec<Modelled>,
+    /// Values of the original's columns, as far as its statistics tell.
+    #[serde(skip)]
+    pub(crate) extents: Extents,
     /// Rows of each table in the original, if they are known.
     pub rows: BTreeMap<String, u64>,
     /// Bytes of each table in the original with its indexes, if they are known.
@@ -125,6 +129,7 @@ impl Schema {
             origin: origin.to_owned(),
             sql,
             modelled: Vec::new(),
+            extents: Extents::new(),
             rows: BTreeMap::new(),
             bytes: BTreeMap::new(),
             bare: BTreeSet::new(),
@@ -174,6 +179,7 @@ impl Schema {
             let seed = fastrand::u64(..);
             let model = Model::of(&facts, &Privacy { k: 20, keep: Vec::new(), seed });
             let mut schema = Self::of_model(&model, &format!("database {database}"))?;
+            schema.extents = Extent::of_all(&facts, &model);
             schema.settings = settings(connection).await?;
             schema.bare = bare(connection).await?;
             schema.shares = shares(connection).await?;

@@ -33,6 +33,11 @@ const SECOND: i64 = 1_000_000;
 #[derive(Clone, Copy)]
 pub(super) struct Choice<'a> {
     pub(super) table: &'a str,
+    pub(super) info: &'a TableInfo,
+    /// Number of rows whose keys reach from the first partition to the last one; none if rows may be added later.
+    pub(super) spread: Option<u64>,
+    /// Columns that tables filled later reference.
+    pub(super) referenced: &'a [String],
     pub(super) seed: u64,
     /// Whether names of columns say nothing of their values.
     pub(super) plain: bool,
@@ -245,10 +250,26 @@ impl Choice<'_> {
         let start = run.start.saturating_sub(passed.saturating_mul(run.step));
         let is_shared = matches!(self.pick(slot.name(), turn), Pick::Shared(_));
         if turn.every == 1 && turn.of == u64::MAX && !is_shared {
-            return Values::Serial { start, step: run.step };
+            let spread = if of == 1 { self.over_partitions(slot, allowed, &run) } else { None };
+            return spread.unwrap_or(Values::Serial { start, step: run.step });
         }
         let low = slot.kind.units().map_or(start, |whole| start.max(whole.low));
         listed(Keys::Interval { low, high: run.high }, turn)
+    }
+
+    /// Values of a partition key that reach from the first partition to the last one; none of another column, or if rows may be
+    /// added later.
+    fn over_partitions(&self, slot: &Slot<'_>, allowed: &Allowed, run: &Run) -> Option<Values> {
+        let rows = self.spread?;
+        let bounds = self.info.partition_condition().filter(|_| self.info.partitions.is_some())?;
+        let is_of_bounds = self.info.columns_in(&bounds).contains(&slot.name());
+        // Only whole numbers without gaps suit a foreign key of another type.
+        let is_number = matches!(slot.kind, Kind::Int2 | Kind::Int4 | Kind::Int8);
+        let must_be_close = is_number && self.referenced.iter().any(|name| name == slot.name());
+        if !is_of_bounds || must_be_close || !matches!(allowed.set, Set::Units(_)) {
+            return None;
+        }
+        run.within(allowed.window(&slot.kind)?)?.spread(rows)
     }
 
     /// The value that the referenced column has in an earlier row, or in the same one.
@@ -349,6 +370,21 @@ impl Run {
     pub(super) fn count(&self) -> u64 {
         (self.high.abs_diff(self.start) / self.step.unsigned_abs()).saturating_add(1)
     }
+
+    /// Those of its values that lie in a stretch; none if there are none.
+    fn within(&self, stretch: Units) -> Option<Self> {
+        let before = stretch.low.saturating_sub(self.start).max(0);
+        let steps = before / self.step + i64::from(before % self.step > 0);
+        let start = self.start.checked_add(steps.checked_mul(self.step)?)?;
+        let high = self.high.min(stretch.high);
+        (start <= high).then_some(Self { start, high, ..*self })
+    }
+
+    /// So many of its values, from the first to the last one at equal distances; none if it has fewer.
+    fn spread(&self, rows: u64) -> Option<Values> {
+        let steps = i64::try_from(self.count().checked_div(rows)?).ok().filter(|steps| *steps > 0)?;
+        Some(Values::Serial { start: self.start, step: self.step.checked_mul(steps)? })
+    }
 }
 
 /// Seconds for timestamps, where those are enough for many rows; else what the column's precision
@@ -361,4 +397,28 @@ fn step(slot: &Slot<'_>, length: i64) -> i64 {
     let digits = slot.info.data_type.base().modifiers.first().copied().unwrap_or(6).clamp(0, 6);
     let finest = 10_i64.pow(6 - digits.unsigned_abs());
     if length / SECOND >= 100_000_000 { SECOND } else { finest.max(1) }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn few_keys_reach_from_the_first_partition_to_the_last_one() {
+        let run = Run { start: 1, step: 1, high: 2_000_000 };
+        let serial = |run: &Run, rows| match run.spread(rows) {
+            Some(Values::Serial { start, step }) => Some((start, step)),
+            _ => None,
+        };
+        assert_eq!(serial(&run, 1_000), Some((1, 2_000)));
+        assert_eq!(serial(&run, 1_500_000), Some((1, 1)));
+        assert_eq!(serial(&run, 2_000_001), None);
+        assert_eq!(serial(&run, 0), None);
+        // Seconds from 2000 on, in partitions before an open end.
+        let seconds = Run { start: 0, step: SECOND, high: i64::MAX };
+        let within = seconds.within(Units { low: 5 * SECOND + 1, high: 16 * SECOND - 1 }).unwrap();
+        assert_eq!((within.start, within.count()), (6 * SECOND, 10));
+        assert_eq!(serial(&within, 5), Some((6 * SECOND, 2 * SECOND)));
+        assert!(seconds.within(Units { low: -9, high: -1 }).is_none());
+    }
 }

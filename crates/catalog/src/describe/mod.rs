@@ -1,7 +1,9 @@
 //! From a table's facts to rows that keep its constraints. `uniqueness` has the ways to keep its keys, `partial` those to
-//! keep partial unique indexes that leave room for fewer rows than wanted, `nulls` foreign keys that are NULL for a unique key.
+//! keep partial unique indexes that leave room for fewer rows than wanted, `nulls` foreign keys that are NULL for a unique key,
+//! `counted` columns that are counted for one although they have statistics.
 //! `warnings` are the texts about its triggers and columns.
 
+mod counted;
 mod nulls;
 mod partial;
 mod uniqueness;
@@ -29,7 +31,7 @@ use super::slot::{Role, Slot, slots};
 use super::spec::Given;
 use super::transaction::Scope;
 
-use self::nulls::described;
+use self::counted::described;
 
 /// Request for the rows of one table.
 #[derive(Clone, Debug, Default)]
@@ -53,6 +55,9 @@ pub struct DescribeRequest {
     pub plain: bool,
     /// Whether a table that relates two others uses all keys of both, as a model's does; rows cannot be added later.
     pub uses_all_keys: bool,
+    /// Number of rows that reach from the first partition to the last one, if the partition key is a column of a unique key that
+    /// pgrig counts up; rows cannot be added later. If none, values follow each other closely.
+    pub spread: Option<u64>,
     /// Columns that are referenced by tables filled later. pgrig gives their values itself, so that
     /// it knows these keys.
     pub referenced: Vec<String>,
@@ -283,6 +288,9 @@ impl<'a> Design<'a> {
         let Basis { way, present, .. } = basis;
         Choice {
             table: &self.info.name,
+            info: self.info,
+            spread: self.request.spread.filter(|_| first_row == 0 && !present.has_rows),
+            referenced: &self.request.referenced,
             seed: self.request.seed,
             plain: self.request.plain,
             slots: &self.slots,

@@ -6,5 +6,6 @@ mod partial;
 mod partition_checks;
 mod refusals;
 mod sampled;
+mod spread;
 mod support;
 mod tables;

@@ -281,6 +281,7 @@ impl Filler<'_> {
             scale,
             columns,
             modelled: self.request.schema.modelled.clone(),
+            spreads_keys: true,
             seed: self.request.seed,
             ..SchemaRequest::of_script(sql, amount)
         }

@@ -360,7 +360,11 @@ impl Measurement<'_> {
         let looked = (&tables, statements.as_slice());
         let defaults = defaults::rows(&empty, self.request, looked, added.beside()).await?;
         site.databases.drop(&empty).await?;
-        let mut specs = before.casts.specs(&after.casts, &tables, &changes.tables());
+        let retyped = before.casts.retyped(&after.casts, &tables, &changes.tables());
+        let schema = &self.request.schema;
+        let unfit = retyped.iter().filter_map(|one| one.warning(schema, &self.request.script.statements));
+        unfit.for_each(|warning| observer.warned(&warning));
+        let mut specs: Vec<String> = retyped.iter().filter_map(|one| one.spec(schema)).collect();
         specs.extend(defaults.iter().map(|one| one.spec.clone()));
         let unused = empty_ones.iter().filter(|name| !known_empty.contains(name)).cloned().collect();
         let (at, request) = (self.site, self.request);

@@ -7,13 +7,16 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use connect::{ConnectError, Target};
 use server::Session;
-use server::quote::{identifier, literal};
+use server::quote::{identifier, literal, shown};
 use tokio_postgres::Row;
 
+use crate::extent::{Extent, Takes};
 use crate::run::changes::Changes;
 use crate::run::failure;
-use crate::run::rehearse::{Shape, Tables};
+use crate::run::rehearse::{Shape, Table, Tables, words};
 use crate::run::rules::Rule;
+use crate::schema::Schema;
+use crate::script::Statement;
 
 /// A rule as statements.
 #[derive(Clone, Debug)]
@@ -178,6 +181,8 @@ struct Type {
     name: String,
     category: String,
     full: String,
+    /// The full type, or the one under a domain.
+    base: String,
     labels: Vec<String>,
     is_unique: bool,
     is_reference: bool,
@@ -212,6 +217,7 @@ impl Casts {
                 name: row.get("type"),
                 category: row.get("category"),
                 full: row.get("full_type"),
+                base: row.get("base_type"),
                 labels: row.get("labels"),
                 is_unique: row.get("is_unique"),
                 is_reference: row.get("is_reference"),
@@ -268,22 +274,76 @@ impl Casts {
         self.0.iter().filter(|(_, one)| is_it(one)).map(|((oid, _), _)| *oid).collect()
     }
 
-    /// Specifications of columns whose new type does not take all values of the old one.
-    pub(crate) fn specs(&self, after: &Self, tables: &Tables, changed: &BTreeSet<u32>) -> Vec<String> {
-        let of_table = |oid: &u32| tables.get(*oid).filter(|_| !changed.contains(oid));
-        let spec = |((oid, number), old): (&(u32, i16), &Type)| {
-            let table = of_table(oid)?;
-            let new =
-                after.0.get(&(*oid, *number)).filter(|new| new.full != old.full && !old.is_reference)?;
-            let spec = values(old, new)?;
-            Some(format!("{}.{}={spec}", table.plain_name(), old.column))
+    /// Columns to which the migration gives another type, with the old and the new one, of tables whose rows it does not change.
+    pub(crate) fn retyped(&self, after: &Self, tables: &Tables, changed: &BTreeSet<u32>) -> Vec<Retyped> {
+        let column = |((oid, number), old): (&(u32, i16), &Type)| {
+            let table = tables.get(*oid).filter(|_| !changed.contains(oid))?;
+            let new = after.0.get(&(*oid, *number)).filter(|new| new.full != old.full)?;
+            Some(Retyped { table: table.clone(), old: old.clone(), new: new.clone() })
         };
-        self.0.iter().filter_map(spec).collect()
+        self.0.iter().filter_map(column).collect()
+    }
+}
+
+/// A column to which the migration gives another type.
+pub(crate) struct Retyped {
+    table: Table,
+    old: Type,
+    new: Type,
+}
+
+impl Retyped {
+    /// The specification of values that the new type takes; none where those that the column has anyway will do, or none is known.
+    pub(crate) fn spec(&self, schema: &Schema) -> Option<String> {
+        let [old, new] = [&self.old.base, &self.new.full].map(|full| Takes::of(full));
+        let is_kept = |extent: &Extent| {
+            old.zip(new).is_some_and(|(old, new)| new.is_like(old) && new.takes_made(extent))
+        };
+        if self.old.is_reference || self.extent(schema).is_some_and(is_kept) {
+            return None;
+        }
+        let spec = values(&self.old, &self.new)?;
+        Some(format!("{}.{}={spec}", self.table.plain_name(), self.old.column))
+    }
+
+    /// A warning if the new type does not take the values that the original has by its statistics, unless a statement computes others.
+    pub(crate) fn warning(&self, schema: &Schema, statements: &[Statement]) -> Option<String> {
+        let (extent, new) = (self.extent(schema)?, Takes::of(&self.new.base)?);
+        let is_alike = new.is_like(Takes::of(&self.old.base)?);
+        if !is_alike || new.takes(extent)? || self.old.is_inherited || self.is_computed(statements) {
+            return None;
+        }
+        let values = match new {
+            Takes::Text(_) => format!("texts of {} characters", extent.longest),
+            _ => "numbers out of its range".to_owned(),
+        };
+        let (origin, table, column) = (&schema.origin, self.table.shown(), shown(&self.old.column));
+        Some(format!(
+            "in {origin}, the change of {table}.{column} to {} fails: by the statistics, the column has {values}. pgrig measures the change with \
+             other values",
+            self.new.full
+        ))
+    }
+
+    fn extent<'a>(&self, schema: &'a Schema) -> Option<&'a Extent> {
+        schema.extents.get(&(self.table.plain_name(), self.old.column.clone()))
+    }
+
+    /// Whether the text of a statement gives the column its type with USING.
+    fn is_computed(&self, statements: &[Statement]) -> bool {
+        let names = [&self.old.column, &self.new.column].map(|name| name.to_lowercase());
+        statements.iter().any(|one| {
+            let words = words(&one.sql);
+            words.contains("using") && names.iter().any(|name| words.contains(name))
+        })
     }
 }
 
 /// Values of the old type that the new one takes; none where any would do, or none is known.
 fn values(old: &Type, new: &Type) -> Option<String> {
+    if Takes::of(&old.base).zip(Takes::of(&new.full)).is_some_and(|(old, new)| new.takes_all_of(old)) {
+        return None;
+    }
     let length =
         || new.full.split_once('(').and_then(|(_, rest)| rest.trim_end_matches(')').parse::<u32>().ok());
     let whole = |most: u32| if old.is_unique { "serial".to_owned() } else { format!("uniform(0,{most})") };
@@ -341,6 +401,7 @@ mod tests {
             name: name.to_owned(),
             category: category.to_owned(),
             full: full.to_owned(),
+            base: full.to_owned(),
             labels: vec!["a b".to_owned(), "it's".to_owned()],
             is_unique: false,
             is_reference: false,
@@ -359,6 +420,7 @@ mod tests {
     #[test]
     fn values_of_the_old_type_can_be_cast_to_the_new_one() {
         let text = column("S", "text", "text");
+        let price = Type { base: "numeric(12,2)".to_owned(), ..column("N", "price", "shop.price") };
         for (old, new, wanted) in [
             (&text, column("N", "int4", "integer"), Some("uniform(0,1000000)")),
             (&text, column("N", "numeric", "numeric(5,2)"), Some("uniform(0,999)")),
@@ -367,6 +429,14 @@ mod tests {
             (&column("N", "int4", "integer"), column("N", "int2", "smallint"), Some("uniform(0,30000)")),
             (&column("N", "int4", "integer"), column("S", "text", "text"), None),
             (&column("D", "timestamp", "timestamp"), column("D", "date", "date"), None),
+            (&column("N", "int4", "integer"), column("N", "int8", "bigint"), None),
+            (&price, column("N", "numeric", "numeric(14,2)"), None),
+            (&price, column("N", "numeric", "numeric(11,2)"), Some("uniform(0,999999999)")),
+            (
+                &column("S", "varchar", "character varying(5)"),
+                column("S", "varchar", "character varying(9)"),
+                None,
+            ),
         ] {
             assert_eq!(values(old, &new).as_deref(), wanted, "{old:?} {new:?}");
         }

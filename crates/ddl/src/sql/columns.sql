@@ -1,7 +1,13 @@
--- Columns with their types, those of enums with their values, whether a unique index begins with the column, whether it comes from a parent, and
+-- Columns with their types, those under domains, those of enums with their values, whether a unique index begins with the column, whether it comes from a parent, and
 -- the table's file.
 SELECT a.attrelid AS oid, a.attnum, a.attname::text AS name, t.typname::text AS type, t.typcategory::text AS category,
        pg_catalog.format_type(a.atttypid, a.atttypmod) AS full_type,
+       (WITH RECURSIVE base AS (
+            SELECT a.atttypid AS oid, a.atttypmod AS modifier
+            UNION ALL
+            SELECT d.typbasetype, d.typtypmod FROM base JOIN pg_catalog.pg_type d ON d.oid = base.oid WHERE d.typtype = 'd')
+        SELECT pg_catalog.format_type(b.oid, b.modifier) FROM base b JOIN pg_catalog.pg_type u ON u.oid = b.oid
+         WHERE u.typtype <> 'd') AS base_type,
        ARRAY(SELECT e.enumlabel::text FROM pg_catalog.pg_enum e WHERE e.enumtypid = t.oid ORDER BY e.enumsortorder) AS labels,
        EXISTS (SELECT FROM pg_catalog.pg_index i
                 WHERE i.indrelid = a.attrelid AND i.indisunique AND i.indkey[0] = a.attnum) AS is_unique,

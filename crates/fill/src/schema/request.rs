@@ -46,6 +46,9 @@ pub struct SchemaRequest {
     /// Whether pages get as many rows as those of these heaps. `ddl` must create the tables.
     #[serde(default)]
     pub keeps_bloat: bool,
+    /// Whether unique keys reach from the first partition of a table to the last one, however few they are. Rows cannot be added later.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub spreads_keys: bool,
     /// Whether rows are added to those that are there.
     pub append: bool,
     /// Whether the tables that `ddl` creates are made unlogged.
@@ -96,6 +99,7 @@ impl SchemaRequest {
             modelled_types: Vec::new(),
             heaps: Vec::new(),
             keeps_bloat: false,
+            spreads_keys: false,
             append: false,
             persistence: Persistence::Logged,
             method: MethodChoice::Copy,

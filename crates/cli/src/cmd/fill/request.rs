@@ -259,6 +259,7 @@ impl FillArgs {
             rules,
             scale: self.scale.map_or(1.0, |scale| scale.0),
             columns: self.column.clone(),
+            spreads_keys: false,
             append: self.append,
             persistence: if self.unlogged { Persistence::Unlogged } else { Persistence::Logged },
             method: self.method(),

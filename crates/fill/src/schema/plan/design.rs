@@ -297,7 +297,8 @@ impl<'a> Design<'a> {
                 beyond: 0,
             }),
             Err(CatalogError::TooManyRows { most, why, .. }) if most > 0 && !self.is_ruled(place) => {
-                let describe_request = DescribeRequest { rows: Some(most), ..describe_request };
+                let spread = describe_request.spread.map(|_| most);
+                let describe_request = DescribeRequest { rows: Some(most), spread, ..describe_request };
                 let described = describe(client, of_rows, &describe_request, Scope::Transaction)
                     .await
                     .map_err(|error| error.among_tables(info))?;
@@ -357,6 +358,7 @@ impl<'a> Design<'a> {
             takes_defaults: true,
             plain: self.planner.request.plain,
             uses_all_keys: !self.planner.request.modelled.is_empty(),
+            spread: self.planner.request.spreads_keys.then_some(rows),
             referenced: referenced.chain(paired).collect(),
             ..DescribeRequest::default()
         })
