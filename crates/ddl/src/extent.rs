@@ -103,8 +103,9 @@ impl Takes {
     pub(crate) fn takes_all_of(self, other: Self) -> bool {
         match (self, other) {
             (Self::Whole(own), Self::Whole(others)) => own >= others,
-            (Self::Decimal(None), Self::Whole(_) | Self::Decimal(_))
-            | (Self::Text(None), Self::Text(_)) => true,
+            (Self::Decimal(None), Self::Whole(_) | Self::Decimal(_)) | (Self::Text(None), Self::Text(_)) => {
+                true
+            }
             (Self::Decimal(Some((before, scale))), Self::Whole(bytes)) => {
                 before >= longest(bytes) + i32::from(scale < 0)
             }
@@ -198,7 +199,8 @@ mod tests {
         ] {
             assert_eq!(takes(new).takes_all_of(takes(old)), wanted, "{old} {new}");
         }
-        for other in ["integer[]", "numeric(12,2)[]", "shop.price", "timestamp(3) without time zone", "money"] {
+        for other in ["integer[]", "numeric(12,2)[]", "shop.price", "timestamp(3) without time zone", "money"]
+        {
             assert_eq!(Takes::of(other), None, "{other}");
         }
     }

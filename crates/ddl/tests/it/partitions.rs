@@ -55,7 +55,10 @@ fn rows_with_a_new_key_lie_in_all_partitions() {
             let read = read(&outcome);
             for part in 1..=3 {
                 let rows = read.get(format!("{table}_{part}").as_str()).copied();
-                assert!(rows.is_some_and(|rows| (700..=1200).contains(&rows)), "{release}: {table}: {read:?}");
+                assert!(
+                    rows.is_some_and(|rows| (700..=1200).contains(&rows)),
+                    "{release}: {table}: {read:?}"
+                );
             }
         }
     }

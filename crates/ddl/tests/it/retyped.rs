@@ -93,7 +93,8 @@ fn a_type_that_does_not_take_the_values_of_the_original_is_warned_of() {
             assert_eq!(told.suited.len(), 1, "{release}: {action}: {:?}", told.suited);
         }
         // The migration changes the values itself.
-        let migration = "UPDATE items SET phone = left(phone, 5); ALTER TABLE items ALTER phone TYPE varchar(5)";
+        let migration =
+            "UPDATE items SET phone = left(phone, 5); ALTER TABLE items ALTER phone TYPE varchar(5)";
         assert_eq!(told(&server, &schema, migration).warnings, Vec::<String>::new(), "{release}");
     }
 }
