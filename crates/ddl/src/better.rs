@@ -212,6 +212,7 @@ pub(crate) mod tests {
             space: Space::default(),
             tables: BTreeSet::new(),
             held: BTreeMap::new(),
+            taken: BTreeMap::new(),
         }
     }
 
