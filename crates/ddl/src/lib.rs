@@ -43,6 +43,7 @@ mod kept;
 mod lacking;
 mod not_null;
 mod objects;
+mod open;
 mod outcome;
 mod outside;
 mod parted;

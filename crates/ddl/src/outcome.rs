@@ -134,6 +134,10 @@ pub struct Effects {
     /// OIDs of all tables of which its transaction has a lock or one on an index, with the locks on the table itself.
     #[serde(skip)]
     pub(crate) held: BTreeMap<u32, Vec<LockMode>>,
+    /// OIDs of the tables on which or on whose indexes it takes locks in addition to those that its transaction has, with these locks, if
+    /// others may use the table.
+    #[serde(skip)]
+    pub(crate) taken: BTreeMap<u32, Vec<LockMode>>,
 }
 
 /// Reasons for which REINDEX or REFRESH MATERIALIZED VIEW with CONCURRENTLY fails or does less.
@@ -231,9 +235,9 @@ pub struct Cost {
 /// The longest waits of readers and writers while a statement ran.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Stall {
-    /// The longest wait of a reader; none if there was no reader.
+    /// The longest wait of a reader; none if no wait of a reader counts for the statement.
     pub read: Option<Wait>,
-    /// The longest wait of a writer; none if there was no writer.
+    /// The longest wait of a writer; none if no wait of a writer counts for the statement.
     pub write: Option<Wait>,
     /// Tables whose readers or writers would wait for the statement, and that had none: `schema.name`.
     pub unprobed: Vec<String>,

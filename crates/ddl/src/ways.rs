@@ -10,9 +10,13 @@ use crate::script::Statement;
 /// Of a foreign key of a table that its transaction has made: only the referenced table has readers and writers.
 const KEY_OF_NEW: &str = "add the foreign key NOT VALID, after the other actions on the new table, and validate it in a later transaction: the \
                           scan then blocks neither reads nor writes of the referenced table";
-/// Beside an action that builds an index.
+/// Beside an action that builds an index or fills a column.
 const RULES_BESIDE: &str =
     "; and add the constraints that need no index NOT VALID, and validate them in a later transaction";
+
+/// The same of SET NOT NULL.
+const NOT_NULL_BESIDE: &str =
+    "; and for SET NOT NULL, first add a CHECK constraint NOT VALID, and validate it in a later transaction";
 
 /// A better way of a statement, in words; none if none is known, or the statement blocks nobody on its own tables.
 pub fn better_way(found: &Effects, statement: &Statement) -> Option<String> {
@@ -61,14 +65,14 @@ fn building(found: &Effects, parts: &Parts<'_>, sql: &str) -> Option<String> {
         }
         (false, _) => return None,
     };
-    // Other actions of the statement, which read the table, too.
-    let not_null = if acts.has(Act::SetNotNull) {
-        "; and for SET NOT NULL, first add a CHECK constraint NOT VALID, and validate it in a later transaction"
-    } else {
-        ""
-    };
+    Some(format!("{way}{}", beside(&acts)))
+}
+
+/// The ways of other actions of the statement, which read the table, too.
+fn beside(acts: &Acts) -> String {
+    let not_null = if acts.has(Act::SetNotNull) { NOT_NULL_BESIDE } else { "" };
     let rules = if acts.rules() > 0 { RULES_BESIDE } else { "" };
-    Some(format!("{way}{not_null}{rules}"))
+    format!("{not_null}{rules}")
 }
 
 /// The server refuses to build the index of an exclusion constraint with CONCURRENTLY (index.c: `index_concurrently_create_copy`), and skips it
@@ -133,7 +137,7 @@ fn rewriting(found: &Effects, sql: &str) -> Option<String> {
     if acts.has(Act::Numbered) {
         return Some(numbering(&acts));
     }
-    (acts.has(Act::Default) && !acts.are_several()).then(|| filling(&acts))
+    (acts.has(Act::Default) && !acts.has(Act::Rewriting)).then(|| filling(&acts))
 }
 
 /// The last steps of a new column with UNIQUE or PRIMARY KEY.
@@ -150,7 +154,7 @@ fn numbering(acts: &Acts) -> String {
     )
 }
 
-/// Of a new column with a volatile default.
+/// Of new columns with a volatile default. Beside other actions, it is not known which defaults are volatile.
 fn filling(acts: &Acts) -> String {
     let not_null = if acts.has(Act::NewNotNull) {
         "; then add CHECK (column IS NOT NULL) NOT VALID, validate it in a later transaction, and SET NOT NULL"
@@ -158,10 +162,16 @@ fn filling(acts: &Acts) -> String {
         ""
     };
     let key = if acts.has(Act::Key) { KEY } else { "" };
-    let without = if not_null.is_empty() && key.is_empty() { "" } else { " and its constraints" };
+    let has_constraints = !not_null.is_empty() || !key.is_empty() || acts.rules() > 0;
+    let (columns, constraints) = if acts.are_several() {
+        ("each column that has a volatile default without it", " and without its constraints")
+    } else {
+        ("the column without the volatile default", " and its constraints")
+    };
+    let without = if has_constraints { constraints } else { "" };
     format!(
-        "add the column without the volatile default{without}, set the default, then update the rows in batches: that does not \
-         rewrite the table{not_null}{key}"
+        "add {columns}{without}, set the default, then update the rows in batches: that does not rewrite the table{not_null}{key}{}",
+        beside(acts)
     )
 }
 
@@ -303,6 +313,39 @@ mod tests {
             assert_eq!(way.contains(not_null), wants_not_null, "{column}: {way}");
             assert_eq!(way.contains(KEY), wants_key, "{column}: {way}");
             assert!(way.contains("rewrite the table"), "{way}");
+        }
+    }
+
+    /// The other actions keep their ways; one that rewrites the table anyway leaves none.
+    #[test]
+    fn a_volatile_default_beside_other_actions_has_a_way_in_words() {
+        let of = |actions: &str| {
+            let script = Script::read(&format!("ALTER TABLE t {actions}"), None).unwrap();
+            let found = found(Class::Rewrite, WorkKind::Rewrite);
+            assert_eq!(written(&found, &script.statements[0], 1, 180_000), None, "{actions}");
+            better_way(&found, &script.statements[0])
+        };
+        let plain = of("ADD at timestamptz DEFAULT now(), ADD COLUMN r float8 DEFAULT random()").unwrap();
+        assert_eq!(
+            plain,
+            "add each column that has a volatile default without it, set the default, then update the rows in batches: that does not \
+             rewrite the table"
+        );
+        let not_null = of("ADD r float8 DEFAULT random() NOT NULL, DROP COLUMN b").unwrap();
+        assert!(not_null.contains("without it and without its constraints"), "{not_null}");
+        assert!(not_null.contains("; then add CHECK (column IS NOT NULL) NOT VALID"), "{not_null}");
+        let rules =
+            of("ADD r float8 DEFAULT random(), ALTER a SET NOT NULL, ADD UNIQUE (a), ADD CHECK (b > 0)")
+                .unwrap();
+        assert!(rules.ends_with(&[KEY, NOT_NULL_BESIDE, RULES_BESIDE].concat()), "{rules}");
+        let rule = of("ADD r float8 DEFAULT random() CHECK (r < 1)").unwrap();
+        assert!(
+            rule.contains("volatile default and its constraints") && rule.ends_with(RULES_BESIDE),
+            "{rule}"
+        );
+        for other in ["SET LOGGED", "SET ACCESS METHOD heap", "ADD g int GENERATED ALWAYS AS (a + 1) STORED"]
+        {
+            assert_eq!(of(&format!("ADD r float8 DEFAULT random(), {other}")), None, "{other}");
         }
     }
 

@@ -64,6 +64,18 @@ impl LockMode {
         Self::ALL.into_iter().find(|known| known.name().replace(' ', "").eq_ignore_ascii_case(word))
     }
 
+    /// Whether one session waits for this lock while another one has the other.
+    pub(crate) fn conflicts_with(self, other: Self) -> bool {
+        let (weak, strong) = (self.min(other), self.max(other));
+        match weak {
+            Self::AccessShare => strong == Self::AccessExclusive,
+            Self::RowShare => strong >= Self::Exclusive,
+            Self::RowExclusive => strong >= Self::Share,
+            Self::Share => strong != Self::Share,
+            _ => true,
+        }
+    }
+
     /// The work that this lock blocks, as text for people; none if it blocks neither reads nor writes of rows.
     pub fn blocks(self) -> Option<&'static str> {
         match self {
@@ -150,6 +162,24 @@ impl Held {
             if table == *oid {
                 of_table.extend(modes);
             }
+        }
+        tables
+    }
+
+    /// The modes that came since `before`, by the tables of the relations, as far as `known` has them. Relations that nobody else can use are not
+    /// among them: temporary ones, and those that the transaction has `made`.
+    pub(crate) fn taken(
+        &self,
+        before: &Self,
+        known: &Relations,
+        made: &BTreeSet<u32>,
+    ) -> BTreeMap<u32, Vec<LockMode>> {
+        let is_shared =
+            |oid: u32| known.get(oid).is_some_and(|one| !one.is_temporary) && !made.contains(&oid);
+        let mut tables: BTreeMap<u32, Vec<LockMode>> = BTreeMap::new();
+        for (oid, modes) in self.0.iter().filter(|(oid, _)| is_shared(**oid)) {
+            let new = modes.iter().filter(|mode| !before.has(*oid, **mode));
+            tables.entry(known.table_of(*oid)).or_default().extend(new);
         }
         tables
     }
@@ -320,6 +350,43 @@ mod tests {
             ("t", LockMode::ShareUpdateExclusive, false, None),
         ];
         assert_eq!(shown.collect::<Vec<_>>(), wanted);
+    }
+
+    /// The table of the documentation, "Conflicting Lock Modes": the modes for which each lets others wait.
+    #[test]
+    fn modes_conflict_as_documented() {
+        let conflicts = [
+            (LockMode::AccessShare, "-------X"),
+            (LockMode::RowShare, "------XX"),
+            (LockMode::RowExclusive, "----XXXX"),
+            (LockMode::ShareUpdateExclusive, "---XXXXX"),
+            (LockMode::Share, "--XX-XXX"),
+            (LockMode::ShareRowExclusive, "--XXXXXX"),
+            (LockMode::Exclusive, "-XXXXXXX"),
+            (LockMode::AccessExclusive, "XXXXXXXX"),
+        ];
+        for (mode, wanted) in conflicts {
+            let found = LockMode::ALL.map(|other| if mode.conflicts_with(other) { 'X' } else { '-' });
+            assert_eq!(found.iter().collect::<String>(), wanted, "{mode}");
+        }
+    }
+
+    #[test]
+    fn the_locks_of_a_statement_are_those_that_its_transaction_had_not() {
+        let mut relations = relations();
+        relations.0.get_mut(&2).unwrap().owner = 1;
+        let before = held(&[(1, LockMode::Share)]);
+        let mut after = before.clone();
+        let later = [
+            (1, LockMode::RowExclusive),
+            (2, LockMode::AccessExclusive),
+            (3, LockMode::AccessShare),
+            (9, LockMode::AccessExclusive),
+        ];
+        after.extend(&held(&later));
+        let taken = after.taken(&before, &relations, &BTreeSet::from([3]));
+        let wanted = [LockMode::RowExclusive, LockMode::AccessExclusive];
+        assert_eq!(taken, BTreeMap::from([(1, wanted.to_vec())]));
     }
 
     #[test]

@@ -78,7 +78,7 @@ impl<'a> Parts<'a> {
         let acts = of_action(self, from, to);
         let has_default = acts.contains(&Act::Default);
         acts.iter().all(|act| match act {
-            Act::Default => true,
+            Act::Default | Act::Rewriting => true,
             Act::NewNotNull => has_default,
             _ => false,
         })

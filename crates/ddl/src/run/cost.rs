@@ -6,6 +6,7 @@ use connect::{ConnectError, Target};
 use server::Session;
 
 use crate::edge::Edge;
+use crate::open::Open;
 use crate::outcome::{Cost, Failed, Space, StatementOutcome};
 use crate::run::Observer;
 use crate::run::databases::Databases;
@@ -32,9 +33,7 @@ pub(crate) struct Costs {
     /// The time of all statements so far.
     spent: Duration,
     /// Starts of the statements whose locks are not at their end, by their places.
-    open: Vec<(usize, Duration)>,
-    /// Savepoints of the transaction, each with the number of open statements before it.
-    savepoints: Vec<(String, usize)>,
+    open: Open<(usize, Duration)>,
     /// Whether a statement was disturbed, so that these costs do not count, nor some of the spaces of this run.
     pub(crate) is_disturbed: bool,
 }
@@ -46,8 +45,7 @@ impl Costs {
             by_place: vec![None; statements],
             spaces: vec![None; statements],
             spent: Duration::ZERO,
-            open: Vec::new(),
-            savepoints: Vec::new(),
+            open: Open::new(),
             is_disturbed: false,
         }
     }
@@ -61,45 +59,14 @@ impl Costs {
         is_in_transaction: bool,
     ) {
         let wal = u64::try_from(wal).unwrap_or_default();
-        self.open.push((place, self.spent));
+        let start = self.spent;
         self.spent += took;
         self.by_place[place] = Some(Cost { seconds: took.as_secs_f64(), wal, held: took.as_secs_f64() });
-        let from = self.first_released(Edge::of(statement), is_in_transaction);
-        for (place, start) in self.open.drain(from..) {
+        for (place, start) in self.open.add((place, start), Edge::of(statement), is_in_transaction) {
             if let Some(cost) = &mut self.by_place[place] {
                 cost.held = self.spent.saturating_sub(start).as_secs_f64();
             }
         }
-    }
-
-    /// The place among the open ones of the first whose locks end with a statement; behind the last one if none do.
-    fn first_released(&mut self, edge: Option<Edge>, is_in_transaction: bool) -> usize {
-        if !is_in_transaction || edge.as_ref().is_some_and(Edge::ends) {
-            self.savepoints.clear();
-            return 0;
-        }
-        let none = self.open.len();
-        match edge {
-            Some(Edge::Saves(name)) => self.savepoints.push((name, none)),
-            Some(Edge::Releases(name)) => {
-                if let Some(at) = self.savepoint(&name) {
-                    self.savepoints.truncate(at);
-                }
-            }
-            Some(Edge::Returns(name)) => {
-                if let Some(at) = self.savepoint(&name) {
-                    self.savepoints.truncate(at + 1);
-                    return self.savepoints[at].1;
-                }
-            }
-            _ => {}
-        }
-        none
-    }
-
-    /// The place of the last savepoint of this name.
-    fn savepoint(&self, name: &str) -> Option<usize> {
-        self.savepoints.iter().rposition(|(saved, _)| saved == name)
     }
 
     /// The space of each statement, by its place.

@@ -223,6 +223,7 @@ impl<'a> Look<'a> {
         let unmatched = self.unmatched(statement, readings).await?;
         let excluding = facts::excluding(&self.session, statement, &works).await?;
         let locks = after.locks.since(&before.locks, [&before.relations, &after.relations], &self.made);
+        let taken = after.locks.taken(&before.locks, &before.relations, &self.made);
         let worked = works.iter().map(|work| work.table).chain(named);
         let is_temporary = |oid| before.relations.get(oid).is_some_and(|relation| relation.is_temporary);
         let is_unshared = |oid: &u32| self.made.contains(oid) || is_temporary(*oid);
@@ -245,6 +246,7 @@ impl<'a> Look<'a> {
             obstacles: Obstacles { excluding, view },
             tables: concerned(&works, &locks, &before.relations),
             held: after.locks.tables(&before.relations),
+            taken,
             works,
             locks,
             inherited,
@@ -327,6 +329,7 @@ impl<'a> Look<'a> {
             obstacles: Obstacles { excluding, view: None },
             tables: concerned(&works, &locks, &before),
             held: held.tables(&before),
+            taken: held.taken(&Held::default(), &before, &BTreeSet::new()),
             works,
             locks,
             inherited: Vec::new(),

@@ -2,6 +2,7 @@
 
 mod attached;
 mod better;
+mod counted;
 mod cycles;
 mod defaults;
 mod directions;

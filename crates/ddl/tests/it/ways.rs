@@ -102,6 +102,31 @@ fn concurrently_is_named_where_the_server_accepts_it() {
     }
 }
 
+/// In words only: the server alone knows which default is volatile.
+#[test]
+fn a_volatile_default_beside_other_actions_has_a_way() {
+    let migration = "
+        ALTER TABLE solo ADD touched timestamptz DEFAULT now(), ADD rnd float8 DEFAULT random();
+        ALTER TABLE solo ADD seen timestamptz DEFAULT now(), ADD n int NOT NULL DEFAULT 0;
+        ALTER TABLE solo ADD other float8 DEFAULT random(), ADD g int GENERATED ALWAYS AS (pid + 1) STORED;";
+    for release in RELEASES {
+        let outcome = succeeded(release, migration);
+        let classes = outcome.statements.iter().map(|one| one.found.as_ref().unwrap().class);
+        assert_eq!(
+            classes.collect::<Vec<_>>(),
+            [Class::Rewrite, Class::CatalogOnly, Class::Rewrite],
+            "{release}"
+        );
+        let both = way(&outcome, 1).unwrap();
+        assert!(
+            both.starts_with("add each column that has a volatile default without it, "),
+            "{release}: {both}"
+        );
+        assert_eq!((way(&outcome, 2), way(&outcome, 3)), (None, None), "{release}");
+        assert_eq!(steps(&outcome).count(), 0, "{release}");
+    }
+}
+
 #[test]
 fn a_table_of_which_one_partition_is_read_has_a_way() {
     let schema = "

@@ -166,20 +166,26 @@ fn costs(one: &StatementOutcome) -> String {
     text
 }
 
-/// The longest waits of a reader and a writer.
+/// The longest waits of a reader and a writer. None may count for a statement behind a kept lock.
 fn waits(stall: &Stall) -> String {
     let wait = |name: &str, wait: &Option<Wait>| match wait {
         Some(wait) if wait.lock > 0.0 => {
             format!("{name} {} ({} of it for locks, {})", time(wait.seconds), time(wait.lock), wait.name)
         }
         Some(wait) => format!("{name} {}", time(wait.seconds)),
+        None if stall.counts_for.is_some() => String::new(),
         None => format!("no {name}"),
     };
-    let counts_for = stall.counts_for.map_or(String::new(), |number| {
-        format!("; longer waits for a kept lock count for statement {number}")
-    });
-    let failed = stall.failed.as_ref().map_or(String::new(), |failed| format!("; it failed: {failed}"));
-    format!("{}, {}{counts_for}{failed}", wait("reader", &stall.read), wait("writer", &stall.write))
+    let mut own = vec![wait("reader", &stall.read), wait("writer", &stall.write)];
+    own.retain(|wait| !wait.is_empty());
+    let mut parts = vec![own.join(", ")];
+    parts.extend(stall.counts_for.map(|number| {
+        let longer = if own.is_empty() { "waits" } else { "longer waits" };
+        format!("{longer} for a kept lock count for statement {number}")
+    }));
+    parts.extend(stall.failed.as_ref().map(|failed| format!("it failed: {failed}")));
+    parts.retain(|part| !part.is_empty());
+    parts.join("; ")
 }
 
 /// The forecast of a statement.

@@ -103,7 +103,7 @@ fn failure(outcome: &Outcome, number: usize) -> Option<String> {
 }
 
 /// The statements of a better way, to paste; the updates of its batches as a comment, because their sizes are the user's choice. `in_force` are the
-/// time-outs that apply, each with its value: statements with CONCURRENTLY run without them.
+/// time-outs that apply, each with its value: statements that wait for older transactions run without them.
 fn pasted(statements: &[String], in_force: &[(&str, &str)]) -> String {
     let lift: String =
         in_force.iter().fold(String::new(), |text, (name, _)| text + &format!("\n  RESET {name};"));
@@ -161,5 +161,8 @@ mod tests {
         assert_eq!(pasted(&statements[1..], &limits), format!(":\n  {key};"));
         let many = vec![index.clone(); MOST + 1];
         assert!(pasted(&many, &limits).ends_with(&format!(". Put before them:{lift}")));
+        // It waits for no older transactions.
+        let view = ["REFRESH MATERIALIZED VIEW CONCURRENTLY v".to_owned()];
+        assert_eq!(pasted(&view, &limits), format!(":\n  {};", view[0]));
     }
 }

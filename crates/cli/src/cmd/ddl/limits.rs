@@ -50,18 +50,17 @@ pub(super) fn to_lift(statements: &[&Statement], number: usize) -> Option<usize>
     None
 }
 
-/// Whether it is a statement with CONCURRENTLY.
+/// Whether it is a statement with CONCURRENTLY that waits for all older transactions.
 pub(super) fn is_concurrent(statement: &Statement) -> bool {
     waits_concurrently(&statement.in_one_line())
 }
 
-/// Whether a line is a statement with CONCURRENTLY, which waits for all older transactions.
+/// Whether a line is a statement with CONCURRENTLY that waits for all older transactions. REFRESH MATERIALIZED VIEW does not: it takes its
+/// locks like any statement in a transaction (matview.c: `refresh_by_match_merge`).
 pub(super) fn waits_concurrently(line: &str) -> bool {
     let line = line.to_ascii_lowercase();
     match &words(&line)[..] {
-        ["drop", "index", "concurrently", ..] | ["refresh", "materialized", "view", "concurrently", ..] => {
-            true
-        }
+        ["drop", "index", "concurrently", ..] => true,
         ["alter", "table", rest @ .., "concurrently"] => rest.contains(&"detach"),
         others => builds_index(others),
     }
@@ -345,7 +344,9 @@ mod tests {
             ("SELECT 1; CREATE INDEX CONCURRENTLY i ON t (a)", Some(3)),
             ("DROP INDEX CONCURRENTLY i; VACUUM t", Some(2)),
             ("ALTER TABLE p DETACH PARTITION q CONCURRENTLY;", Some(2)),
-            ("REFRESH MATERIALIZED VIEW CONCURRENTLY v", Some(2)),
+            // It waits for sessions that lock the view, not for older transactions.
+            ("REFRESH MATERIALIZED VIEW CONCURRENTLY v", None),
+            ("REFRESH MATERIALIZED VIEW CONCURRENTLY v; VACUUM t", Some(3)),
             ("VACUUM(FULL) t", Some(2)),
             ("SET lock_timeout = 0; VACUUM t", None),
             ("ALTER TABLE t ADD b int; COMMENT ON TABLE t IS 'CREATE INDEX CONCURRENTLY'", None),

@@ -11,6 +11,7 @@
 mod asked;
 mod carry;
 pub(crate) mod check;
+mod met;
 mod probe;
 mod unprobed;
 mod watch;
@@ -24,6 +25,7 @@ use server::Session;
 use tokio::task::JoinSet;
 
 use self::asked::asked;
+use self::met::{Met, Owners, Span, Uses, met};
 use self::probe::{Answer, Log, Probe, interval};
 use self::unprobed::unprobed;
 use self::watch::{Queue, Waiting};
@@ -32,6 +34,7 @@ use super::databases::Databases;
 use super::failure;
 use super::rehearse::Tables;
 use crate::edge::Edge;
+use crate::open::Open;
 use crate::outcome::{Baseline, ProbeKind, Probed, Stall, StatementOutcome, Stopped, TableAt, Wait};
 use crate::request::Probes;
 
@@ -116,7 +119,7 @@ pub(crate) async fn measure(
     tokio::time::sleep(BASELINE).await;
     let session = Session::open(migrating).await?;
     // As in the runs that are timed: catalogs are in the session's caches.
-    session.rows(include_str!("../../sql/relations.sql"), &[]).await?;
+    let owners = Owners::of(&session.rows(include_str!("../../sql/relations.sql"), &[]).await?);
     let holder = match blocker {
         Some(held) => Some(hold(target, candidates, held).await?),
         None => None,
@@ -138,12 +141,14 @@ pub(crate) async fn measure(
 
     let logs: Vec<(&Probe, Log)> = log.iter().map(|probe| (&**probe, probe.log())).collect();
     let queue = waiting.found();
+    let counted: Vec<Counted<'_>> =
+        logs.iter().flat_map(|log| counted(log, &spans, &queue, (candidates.tables, &owners))).collect();
     let stall = |(place, one): (usize, &StatementOutcome)| {
-        let stall = stall(&spans, place, &logs, &queue)?;
+        let stall = stall(&spans, place, &counted, &queue)?;
         let start = spans[place].as_ref()?.start;
         let has_kept = one.found.as_ref().is_some_and(|found| !found.inherited.is_empty());
         let longest = stall.longest().map_or(0.0, |wait| wait.seconds);
-        let earlier = if has_kept { earlier(&spans, place, &logs, longest) } else { None };
+        let earlier = if has_kept { earlier(&spans, place, &counted, longest) } else { None };
         let counts_for = earlier.map(|place| statements[place].number);
         Some(Stall { unprobed: unprobed(one, start, candidates.tables, &logs), counts_for, ..stall })
     };
@@ -177,35 +182,27 @@ pub(crate) async fn measure(
     Ok(ProbeResults { probed: meanwhile, stalls })
 }
 
-/// The time in which a statement ran, from the beginning of the probes.
-struct Span {
-    start: Duration,
-    end: Duration,
-    /// Probes' statements that were due before this time do not count: earlier statements made them late.
-    since: Duration,
-    /// Whether it takes a lock that readers or writers wait for.
-    blocks: bool,
-    /// Whether its transaction went on after it, with its locks.
-    goes_on: bool,
-    failed: Option<String>,
+/// An answer of a probe, with the statement for which its wait counts.
+struct Counted<'a> {
+    probe: &'a Probe,
+    answer: &'a Answer,
+    met: Option<Met>,
 }
 
-impl Span {
-    /// Whether a probe's statement was due or under way while it ran. Where its locks stay, that holds for the first which is
-    /// due after it, too.
-    fn meets(&self, one: &Answer) -> bool {
-        let end = if self.blocks && self.goes_on { self.end + one.interval } else { self.end };
-        one.answered >= self.start && (self.since..=end).contains(&one.scheduled)
-    }
-}
-
-/// The place of the first statement that a probe's statement met and could wait for; else of the first that it met.
-fn met(spans: &[Option<Span>], one: &Answer) -> Option<usize> {
-    let first = |blocking: bool| {
-        let meets = |span: &Span| span.meets(one) && (span.blocks || !blocking);
-        spans.iter().position(|span| span.as_ref().is_some_and(meets))
+/// The answers of a probe, each with the statement for which its wait counts.
+fn counted<'a>(
+    (probe, log): &'a (&Probe, Log),
+    spans: &[Option<Span>],
+    queue: &Queue,
+    (tables, owners): (&Tables, &Owners),
+) -> Vec<Counted<'a>> {
+    let uses = Uses::of(&probe.asked, tables);
+    let counted = |answer: &'a Answer| {
+        let waits_on = queue.first(probe.pid, answer.scheduled, answer.answered);
+        let waits_on = waits_on.map(|waits_on| owners.on_table(waits_on));
+        Counted { probe, answer, met: met(spans, &uses, waits_on, answer) }
     };
-    first(true).or_else(|| first(false))
+    log.answers.iter().map(counted).collect()
 }
 
 /// Runs the statements; each outside of a transaction, or the first of one, when all probes have caught up.
@@ -220,6 +217,7 @@ async fn migrate(
     let (mut is_in_transaction, mut has_locks) = (false, false);
     let mut is_failed = false;
     let mut since = Duration::ZERO;
+    let mut open = Open::new();
     for one in statements {
         let edge = Edge::of(&one.statement);
         let ends = edge.as_ref().is_some_and(Edge::ends);
@@ -249,9 +247,22 @@ async fn migrate(
         is_failed = is_in_transaction && (is_failed && !ends || failed.is_some());
         has_locks = is_in_transaction && !ends;
         let blocks = one.found.as_ref().is_some_and(|found| found.blocking().is_some());
-        spans.push(Some(Span { start, end, since, blocks, goes_on: has_locks, failed }));
+        let locks = one.found.as_ref().map(|found| found.taken.clone()).unwrap_or_default();
+        spans.push(Some(Span { start, end, since, until: end, locks, blocks, failed }));
+        let ended = open.add(spans.len() - 1, edge, is_in_transaction);
+        release(&mut spans, &ended, end);
     }
+    release(&mut spans, &open.rest(), began.elapsed());
     Ok(spans)
+}
+
+/// The locks of the statements at these places end.
+fn release(spans: &mut [Option<Span>], places: &[usize], now: Duration) {
+    for place in places {
+        if let Some(span) = &mut spans[*place] {
+            span.until = now;
+        }
+    }
 }
 
 /// A statement of the migration begins or ends.
@@ -280,18 +291,18 @@ async fn caught_up(probes: &[Arc<Probe>], now: Duration) {
     }
 }
 
-/// The longest waits of what met the statement at this place first; none if it did not run.
-fn stall(spans: &[Option<Span>], place: usize, logs: &[(&Probe, Log)], queue: &Queue) -> Option<Stall> {
+/// The longest waits that count for the statement at this place; none if it did not run.
+fn stall(spans: &[Option<Span>], place: usize, counted: &[Counted<'_>], queue: &Queue) -> Option<Stall> {
     let span = spans[place].as_ref()?;
     let longest = |kind: ProbeKind| {
-        let of_kind = logs.iter().filter(|(probe, _)| probe.asked.kind == kind);
-        let answers = of_kind.flat_map(|(probe, log)| {
-            log.answers.iter().filter(|one| met(spans, one) == Some(place)).map(move |one| (probe, one))
-        });
-        let (probe, one) = answers.max_by_key(|(_, one)| one.waited())?;
+        let is_meant = |one: &&Counted<'_>| {
+            one.probe.asked.kind == kind && one.met.is_some_and(|met| met.place == place)
+        };
+        let Counted { probe, answer, .. } =
+            counted.iter().filter(is_meant).max_by_key(|one| one.answer.waited())?;
         Some(Wait {
-            seconds: one.waited().as_secs_f64(),
-            lock: queue.locked(probe.pid, one.scheduled, one.answered).as_secs_f64(),
+            seconds: answer.waited().as_secs_f64(),
+            lock: queue.locked(probe.pid, answer.scheduled, answer.answered).as_secs_f64(),
             name: probe.asked.name.clone(),
         })
     };
@@ -305,15 +316,13 @@ fn stall(spans: &[Option<Span>], place: usize, logs: &[(&Probe, Log)], queue: &Q
     })
 }
 
-/// The place of the earlier statement for which the longest wait counts that went on while the statement at this place ran, if the earlier one
-/// has a lock that blocks others and this wait is longer than `longest`, seconds.
-fn earlier(spans: &[Option<Span>], place: usize, logs: &[(&Probe, Log)], longest: f64) -> Option<usize> {
+/// The place of the earlier statement for which the longest wait counts that went on while the statement at this place ran, if it may be for a lock
+/// of the earlier one, and is longer than `longest`, seconds.
+fn earlier(spans: &[Option<Span>], place: usize, counted: &[Counted<'_>], longest: f64) -> Option<usize> {
     let span = spans[place].as_ref()?;
-    let blocks = |place: &usize| spans[*place].as_ref().is_some_and(|span| span.blocks);
-    let answers = logs.iter().flat_map(|(_, log)| &log.answers).filter(|one| span.meets(one));
-    let waits = answers.filter_map(|one| {
-        let at = met(spans, one).filter(|at| *at < place).filter(blocks)?;
-        Some((at, one.waited()))
+    let waits = counted.iter().filter(|one| span.meets_itself(one.answer)).filter_map(|one| {
+        let met = one.met.filter(|met| met.place < place && met.is_blocked)?;
+        Some((met.place, one.answer.waited()))
     });
     let (at, waited) = waits.max_by_key(|(_, waited)| *waited)?;
     (waited.as_secs_f64() > longest).then_some(at)
@@ -334,35 +343,4 @@ async fn hold(
         tokio::time::sleep(held).await;
         session.close().await;
     }))
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn the_backlog_of_a_statement_is_not_met_by_the_next() {
-        let at = Duration::from_secs;
-        let span = |start: u64, end: u64, since: u64| {
-            let blocks = true;
-            Some(Span {
-                start: at(start),
-                end: at(end),
-                since: at(since),
-                blocks,
-                goes_on: false,
-                failed: None,
-            })
-        };
-        let spans = [span(10, 70, 9), span(81, 82, 80)];
-        let place = |scheduled: u64, answered: u64| {
-            let (scheduled, answered) = (at(scheduled), at(answered));
-            met(&spans, &Answer { scheduled, answered, interval: INTERVAL })
-        };
-        // A probe's statement that the first one delays counts for it, however late the answer is. One that is due after it
-        // counts for none.
-        assert_eq!([place(10, 70), place(60, 90), place(71, 90)], [Some(0), Some(0), None]);
-        // A probe's statement that is due or under way when the second one begins counts for the second one.
-        assert_eq!([place(81, 82), place(80, 81), place(83, 84)], [Some(1), Some(1), None]);
-    }
 }
