@@ -4,6 +4,7 @@ mod attached;
 mod better;
 mod cycles;
 mod defaults;
+mod dependents;
 mod directions;
 mod encodings;
 mod enums;
