@@ -108,6 +108,7 @@ mod tests {
             position: None,
             table: None,
             column: None,
+            constraint: None,
             statement: None,
         };
         ConnectError::Rejected { at: "db:1".to_owned(), error: Box::new(error), remedy: String::new() }

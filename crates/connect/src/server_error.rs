@@ -26,6 +26,8 @@ pub struct ServerError {
     pub table: Option<(String, String)>,
     /// The column of this table, if the server names it.
     pub column: Option<String>,
+    /// The constraint that the error concerns, if the server names it.
+    pub constraint: Option<String>,
     /// The beginning of the statement, where pgrig knows it.
     pub statement: Option<String>,
 }
@@ -57,6 +59,7 @@ impl ServerError {
             position: field(b'P').and_then(|position| position.parse().ok()),
             table: field(b's').zip(field(b't')),
             column: field(b'c'),
+            constraint: field(b'n'),
             statement: None,
         }
     }
@@ -91,6 +94,7 @@ impl From<&DbError> for Box<ServerError> {
                 .zip(error.table())
                 .map(|(schema, table)| (schema.to_owned(), table.to_owned())),
             column: error.column().map(str::to_owned),
+            constraint: error.constraint().map(str::to_owned),
             statement: None,
         })
     }

@@ -198,6 +198,7 @@ pub(crate) mod tests {
             kept_on_own: None,
             unknown_locks: None,
             unmatched: Vec::new(),
+            changed: Vec::new(),
             is_alone: false,
             is_partitioned: false,
             is_within: false,

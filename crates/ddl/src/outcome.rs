@@ -10,6 +10,7 @@ use crate::forecast::Forecast;
 use crate::objects::Objects;
 use crate::parted::Node;
 use crate::rowless::{Rowless, UnknownZone, Unmatched};
+use crate::run::types::Changed;
 use crate::run::unsuited::Unsuited;
 use crate::script::Statement;
 use crate::thinned::Thinned;
@@ -96,6 +97,9 @@ pub struct Effects {
     pub unknown_locks: Option<String>,
     /// Tables whose rows it writes, but of which it changed none.
     pub unmatched: Vec<Unmatched>,
+    /// Columns that it drops, or whose types it changes.
+    #[serde(skip)]
+    pub(crate) changed: Vec<Changed>,
     /// Whether it runs only outside of transactions.
     pub is_alone: bool,
     /// Whether it concerns all partitions of a table.

@@ -10,6 +10,7 @@ use futures_util::future::LocalBoxFuture;
 use model::{Model, Privacy, Table};
 use serde::Serialize;
 
+use crate::dependents::{self, Dependent};
 use crate::encoding;
 use crate::error::DdlError;
 use crate::extent::{Extent, Extents};
@@ -94,6 +95,9 @@ pub struct Schema {
     /// Tables that were not analyzed in the original, `schema.name`: their rows are estimates.
     #[serde(skip)]
     pub(crate) estimated: Vec<String>,
+    /// Views, rules, policies and triggers of the original that depend on its tables, which the copy lacks.
+    #[serde(skip)]
+    pub(crate) dependents: Vec<Dependent>,
     /// Facts that the role could not see in the original, and why, what the copy of its tables lacks, and statements of the file that are skipped: a
     /// sentence each.
     #[serde(skip)]
@@ -137,6 +141,7 @@ impl Schema {
             settings: BTreeMap::new(),
             major: None,
             estimated: Vec::new(),
+            dependents: Vec::new(),
             unseen,
         })
     }
@@ -185,6 +190,7 @@ impl Schema {
             schema.shares = shares(connection).await?;
             schema.unseen = facts.unseen;
             schema.estimate_rows(connection).await?;
+            schema.dependents = dependents::of_database(connection).await?;
             schema.unseen.extend(lacking::of_database(connection, database, &schema.sql).await?);
             schema.sql = lacking::schemas(connection).await? + &schema.sql;
             Ok(schema)

@@ -29,6 +29,7 @@ use crate::run::named::within;
 use crate::run::pace::Pace;
 use crate::run::rules::Rules;
 use crate::run::space::Sampler;
+use crate::run::types::Types;
 use crate::run::unmatched::{Earlier, Readings};
 use crate::run::vacuum;
 use crate::run::watch::{WaitsFor, Watcher, read_of};
@@ -84,6 +85,7 @@ pub(crate) struct Look<'a> {
 struct Reading {
     relations: Relations,
     locks: Held,
+    types: Types,
 }
 
 impl<'a> Look<'a> {
@@ -167,7 +169,7 @@ impl<'a> Look<'a> {
         }
         events::forget(&self.session).await?;
         let vacuums = vacuum::counters(&self.watcher, statement).await?;
-        let before = self.reading().await?;
+        let before = self.reading(statement).await?;
         let target = self.oid_of(statement.target()).await?;
         let parts = Parts::of(&statement.sql);
         let indexed = parts.create_index().map(|create| create.table.to_owned());
@@ -197,7 +199,7 @@ impl<'a> Look<'a> {
             }
             return Ok(Looked::Failed(failure::of_statement(&error, statement)));
         }
-        let mut after = self.reading().await?;
+        let mut after = self.reading(statement).await?;
         let counted = workers.counted;
         workers.add(&self.watcher, &before.relations, &mut after.relations).await?;
         let adds_domain = facts::adds_domain(&self.session, &parts, target).await?;
@@ -253,6 +255,7 @@ impl<'a> Look<'a> {
             kept_on_own,
             unknown_locks: None,
             unmatched,
+            changed: before.types.changed(&after.types),
             is_alone: false,
             waits: 0,
             space,
@@ -268,6 +271,7 @@ impl<'a> Look<'a> {
         let counted = if did_run { self.counted().await? } else { None };
         let files = files::before(&self.watcher, statement).await?;
         let before = self.relations().await?.with_counters(counted.as_ref());
+        let types = Types::around(&self.session, statement).await?;
         let target = self.oid_of(statement.target()).await?;
         // It would leave out the tables of a blocker.
         let tables = match used(statement, &before) {
@@ -336,6 +340,7 @@ impl<'a> Look<'a> {
             kept_on_own: None,
             unknown_locks,
             unmatched,
+            changed: types.changed(&Types::around(&self.session, statement).await?),
             is_alone: true,
             waits,
             space,
@@ -393,9 +398,11 @@ impl<'a> Look<'a> {
         self.earlier.unmatched(migration, &writes, readings).await
     }
 
-    async fn reading(&self) -> Result<Reading, ConnectError> {
+    /// A reading before or after a statement.
+    async fn reading(&self, statement: &Statement) -> Result<Reading, ConnectError> {
         let relations = self.relations().await?;
-        Ok(Reading { relations, locks: self.watcher.locks().await?.held })
+        let types = Types::around(&self.session, statement).await?;
+        Ok(Reading { relations, locks: self.watcher.locks().await?.held, types })
     }
 
     /// The relations, with names in UTF-8 whatever the statement before has set.

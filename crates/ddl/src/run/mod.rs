@@ -11,6 +11,7 @@ mod cost;
 mod counters;
 mod databases;
 mod defaults;
+mod dependents;
 mod events;
 mod facts;
 mod failure;
@@ -36,6 +37,7 @@ mod settings;
 mod space;
 mod stall;
 mod suit;
+pub(crate) mod types;
 mod unmatched;
 pub(crate) mod unsuited;
 mod vacuum;
@@ -321,7 +323,9 @@ impl Measurement<'_> {
         let named: BTreeSet<u32> = named.collect::<Result<_, _>>()?;
         let mut statements = StatementOutcome::of_all(&self.request.script.statements);
         let mut added = Rules::new(&tables);
-        let (migrated, costs) = Box::pin(site.look(&empty, &mut statements, &mut added, observer)).await?;
+        let (at, schema) = ((site, &empty), &self.request.schema);
+        let looked = dependents::look(at, schema, &mut statements, &mut added, observer);
+        let (migrated, costs) = Box::pin(looked).await?;
         missing::complete(&self.request.schema, &skipped, &mut statements);
         if let Some((one, failed)) = statements.iter().find_map(|one| Some((one, one.failed.as_ref()?)))
             && failed.is_certain

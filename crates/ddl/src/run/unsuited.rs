@@ -11,6 +11,7 @@ use std::collections::BTreeSet;
 use connect::{ServerError, SqlState};
 use fill::is_name_of;
 
+use crate::find::shown_relation;
 use crate::outcome::StatementOutcome;
 use crate::parts::Parts;
 use crate::run::rehearse::{Table, Tables, words};
@@ -25,14 +26,23 @@ pub(crate) struct Unsuited {
     table: Option<(String, String)>,
     /// Empty if the server names none.
     columns: Vec<String>,
+    /// The constraint that the server names.
+    constraint: Option<String>,
     code: SqlState,
+    /// Whether rows of the table reference the rows that the statement deletes or changes: the columns are those of the other table.
+    is_of_referenced: bool,
 }
 
 impl Unsuited {
     pub(crate) fn of(error: &ServerError) -> Self {
         let keys = || error.detail.as_deref().map_or_else(Vec::new, key_columns);
         let columns = error.column.clone().map_or_else(keys, |column| vec![column]);
-        Self { table: error.table.clone(), columns, code: error.code.clone() }
+        let (table, constraint, code) = (error.table.clone(), error.constraint.clone(), error.code.clone());
+        // ri_triggers.c: ri_ReportViolation.
+        let is_of_referenced = code == SqlState::RESTRICT_VIOLATION
+            || code == SqlState::FOREIGN_KEY_VIOLATION
+                && error.message.starts_with("update or delete on table ");
+        Self { table, columns, constraint, code, is_of_referenced }
     }
 
     /// Advice for a column that the statement adds; none if the error may have another reason.
@@ -73,17 +83,31 @@ impl Unsuited {
             && !words.contains("select")
     }
 
+    /// Advice if rows of this table reference those that the statement deletes or changes, by columns that `--column` names so.
+    fn of_referenced(table: &str, columns: &[String]) -> String {
+        format!(
+            "rows of {table} reference the rows that the statement deletes or changes: delete those of {table} before it, or write ON DELETE or ON \
+             UPDATE with CASCADE or SET NULL into the foreign key. If no rows of the original reference them, give other values with {}",
+            options(columns, "SPEC")
+        )
+    }
+
     /// Advice that names these columns, each `TABLE.COLUMN`. The server does not tell whether the values come from the rows or the statement.
     pub(crate) fn remedy(columns: &[String], spec: &str) -> String {
-        let option = |column: &str| format!("--column '{}={spec}'", column.replace('\'', r"'\''"));
-        let options = match columns {
-            [] => option("TABLE.COLUMN"),
-            [column] => option(column),
-            [first, others @ ..] => format!("{}, or for {}", option(first), others.join(", ")),
-        };
+        let options = options(columns, spec);
         format!(
             "perhaps the statement fails because of the generated rows: then give other values with {options}"
         )
+    }
+}
+
+/// `--column` for these columns, each `TABLE.COLUMN`.
+fn options(columns: &[String], spec: &str) -> String {
+    let option = |column: &str| format!("--column '{}={spec}'", column.replace('\'', r"'\''"));
+    match columns {
+        [] => option("TABLE.COLUMN"),
+        [column] => option(column),
+        [first, others @ ..] => format!("{}, or for {}", option(first), others.join(", ")),
     }
 }
 
@@ -169,6 +193,10 @@ impl Columns {
     }
 
     fn remedy(&self, unsuited: &Unsuited, statement: &Statement) -> String {
+        if let Some((schema, name)) = unsuited.table.as_ref().filter(|_| unsuited.is_of_referenced) {
+            let columns = self.of_constraint((schema, name), unsuited.constraint.as_deref());
+            return Unsuited::of_referenced(&shown_relation(schema, name), &columns);
+        }
         let filled = self.concerned(unsuited, statement);
         if !filled.is_empty() {
             let spec = self.reference(unsuited).unwrap_or("SPEC");
@@ -190,6 +218,24 @@ impl Columns {
             );
         }
         Unsuited::remedy(&[], "SPEC")
+    }
+
+    /// The columns of a constraint of this table, as `--column` names them. A partition has its own, of the same name.
+    fn of_constraint(&self, (schema, name): (&String, &String), constraint: Option<&str>) -> Vec<String> {
+        let one = self.0.iter().find(|one| (schema, name) == (&one.schema, &one.name));
+        let (Some(one), Some(constraint)) = (one, constraint.map(str::to_lowercase)) else {
+            return Vec::new();
+        };
+        let of_root = self.0.iter().filter(|other| other.option == one.option);
+        let mut all = of_root.flat_map(|other| &other.constraints);
+        let Some((_, columns)) = all.find(|(name, _)| *name == constraint) else {
+            return Vec::new();
+        };
+        let named = one.columns.iter().filter(|[name, _]| columns.contains(name));
+        let mut named: Vec<String> = named.map(|[_, before]| format!("{}.{before}", one.option)).collect();
+        named.sort();
+        named.dedup();
+        named
     }
 
     /// The specification of the values of a foreign key with one column, if rows lack its key.

@@ -5,6 +5,7 @@ mod better;
 mod counted;
 mod cycles;
 mod defaults;
+mod dependents;
 mod directions;
 mod encodings;
 mod enums;

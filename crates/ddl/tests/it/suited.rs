@@ -114,6 +114,31 @@ fn the_remedy_of_a_foreign_key_names_values_that_suit_every_size() {
     assert_says(&remedy(&outcome, 2), &["--column 'big.v=reference(parent.id)'"]);
 }
 
+/// The key in the server's detail is that of the table whose rows are deleted.
+#[test]
+fn the_remedy_of_rows_that_are_referenced_names_the_columns_that_reference_them() {
+    let schema = "
+        CREATE TABLE customers (id int PRIMARY KEY);
+        CREATE TABLE orders (id int PRIMARY KEY, customer_id int NOT NULL REFERENCES customers ON DELETE CASCADE);
+        CREATE TABLE audit_log (id int PRIMARY KEY, \"Row\" int NOT NULL CONSTRAINT audit_order REFERENCES orders);
+    ";
+    for release in RELEASES {
+        let server = server(release);
+        for schema in
+            [schema.to_owned(), schema.replace("REFERENCES orders", "REFERENCES orders ON DELETE RESTRICT")]
+        {
+            let outcome = outcome(&server, &schema, "DELETE FROM customers WHERE id > 0");
+            let remedy = remedy(&outcome, 1);
+            let parts = [
+                "rows of audit_log reference the rows that the statement deletes or changes",
+                "--column 'audit_log.Row=SPEC'",
+            ];
+            assert_says(&remedy, &parts);
+            assert!(!remedy.contains("audit_log.id"), "{release}: {remedy}");
+        }
+    }
+}
+
 #[test]
 fn a_failure_that_follows_from_an_earlier_one_is_told() {
     let server = server(18);

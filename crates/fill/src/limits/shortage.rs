@@ -75,6 +75,7 @@ mod tests {
             position: None,
             table: None,
             column: None,
+            constraint: None,
             statement: None,
         }
     }
