@@ -54,7 +54,7 @@ pub use probe::{
 pub use remains::{Remains, Replaced, StartOver};
 pub use request::{
     Amount, CopyFormat, IndexKind, InitStep, InitSteps, Letters, MethodChoice, OwnTable, Part,
-    PartitionMethod, Partitions, Persistence, Request, Subject, Triggers,
+    PartitionMethod, Partitions, Persistence, Request, RowOrder, Subject, Triggers,
 };
 pub use run::compression::{Compressed, Compression};
 pub use run::direct::{Abandoned, Failure, NotDirect, remove_abandoned};

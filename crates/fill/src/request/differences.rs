@@ -66,7 +66,7 @@ impl Request {
 
 #[cfg(test)]
 mod tests {
-    use super::super::{Amount, InitSteps, OwnTable, Part, Subject, Triggers};
+    use super::super::{Amount, InitSteps, OwnTable, Part, RowOrder, Subject, Triggers};
     use super::*;
 
     fn request(seed: u64) -> Request {
@@ -80,7 +80,7 @@ mod tests {
             triggers: Triggers::On,
             together: Vec::new(),
             in_cycle: false,
-            is_modelled: false,
+            order: RowOrder::Any,
         });
         Request { subject, ..Request::new(Amount::Rows(5), InitSteps::whole()) }
     }
@@ -99,9 +99,6 @@ mod tests {
         let own = all["subject"]["table"].as_object().unwrap();
         let known = |name: &&String| OPTIONS.iter().any(|(field, _)| field == *name);
         let unknown = all.as_object().unwrap().keys().chain(own.keys()).filter(|name| !known(name));
-        assert_eq!(
-            unknown.collect::<Vec<_>>(),
-            ["is_scratch", "subject", "in_cycle", "is_modelled", "together"]
-        );
+        assert_eq!(unknown.collect::<Vec<_>>(), ["is_scratch", "subject", "in_cycle", "order", "together"]);
     }
 }

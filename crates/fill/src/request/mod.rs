@@ -127,9 +127,12 @@ impl Request {
         matches!(&self.subject, Subject::Table(own) if own.in_cycle)
     }
 
-    /// Whether the columns have the statistics of a model.
-    pub(crate) fn is_modelled(&self) -> bool {
-        matches!(&self.subject, Subject::Table(own) if own.is_modelled)
+    /// The order of the rows of the table.
+    pub(crate) fn order(&self) -> RowOrder {
+        match &self.subject {
+            Subject::Table(own) => own.order,
+            _ => RowOrder::Any,
+        }
     }
 }
 
@@ -172,9 +175,20 @@ pub struct OwnTable {
     /// Whether one transaction fills it with other tables that it references and that reference it.
     #[serde(default)]
     pub in_cycle: bool,
-    /// Whether its columns have the statistics of a model, among them the correlation with the physical order.
+    /// The order of its rows.
     #[serde(default)]
-    pub is_modelled: bool,
+    pub order: RowOrder,
+}
+
+/// The physical order of the rows of a table of the user's.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum RowOrder {
+    /// Several streams may load the rows side by side.
+    #[default]
+    Any,
+    /// As they are made: columns have the correlation of a model with the physical order.
+    Kept,
 }
 
 /// Whether the triggers of a table of the user's run for the rows that are loaded.

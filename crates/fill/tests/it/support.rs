@@ -44,7 +44,7 @@ impl Filling {
             triggers: self.triggers,
             together: owned(self.together),
             in_cycle: false,
-            is_modelled: false,
+            order: fill::RowOrder::Any,
         });
         Request { subject, method: MethodChoice::Auto, ..Request::new(Amount::Rows(self.rows), steps) }
     }

@@ -153,7 +153,7 @@ impl FillArgs {
             triggers: self.triggers.into(),
             together: Vec::new(),
             in_cycle: false,
-            is_modelled: false,
+            order: fill::RowOrder::Any,
         }))
     }
 

@@ -9,7 +9,7 @@ use super::method::needs_chunks;
 use crate::error::FillError;
 use crate::plan::Method;
 use crate::plan::bulk::RowSize;
-use crate::request::Request;
+use crate::request::{Request, RowOrder};
 
 /// Bytes of heap below which a further stream does not pay: its COPY would end before it is warm.
 const HEAP_PER_STREAM: u64 = 128 << 20;
@@ -86,7 +86,7 @@ impl Rules<'_> {
         if method == Method::Direct {
             return (builders(self.site), BUILDERS);
         }
-        if self.request.is_modelled() {
+        if self.request.order() == RowOrder::Kept {
             return (NonZeroU16::MIN, "the rows keep their order, which the model's correlations need");
         }
         if let RowSize::Estimated { .. } = self.bulk.row_size {

@@ -6,7 +6,7 @@ use super::Planner;
 use super::amounts::{is_named, listed};
 use super::order::Placed;
 use crate::error::FillError;
-use crate::request::{Amount, MethodChoice, OwnTable, Request, Subject};
+use crate::request::{Amount, MethodChoice, OwnTable, Request, RowOrder, Subject};
 use crate::schema::record::RecordedTable;
 use crate::schema::request::{ModelledType, SchemaRequest};
 use crate::sql::ddl;
@@ -280,7 +280,7 @@ pub(super) fn request_for(all: &SchemaRequest, table: &RecordedTable, together: 
         triggers: all.triggers,
         together,
         in_cycle: table.cycle.is_some(),
-        is_modelled: !all.modelled.is_empty(),
+        order: if all.modelled.is_empty() { RowOrder::Any } else { RowOrder::Kept },
     };
     let is_copied = table.cycle.as_ref().is_some_and(|cycle| !cycle.pages);
     Request {
