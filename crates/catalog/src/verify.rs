@@ -7,13 +7,16 @@
 use futures_util::future::LocalBoxFuture;
 use std::ops::Range;
 
-use rowgen::Values;
+use rowgen::{Topic, Turn, Values};
 use tokio_postgres::error::{DbError, SqlState};
 use tokio_postgres::{Client, Error};
 
+use super::allowed::Allowed;
 use super::describe::Described;
 use super::error::{CatalogError, SampleError};
-use super::info::{ForeignKeyInfo, KeyInfo, TableInfo, columns_of};
+use super::info::{ColumnInfo, ForeignKeyInfo, KeyInfo, TableInfo, columns_of};
+use super::looks;
+use super::mentioned::literals_in;
 use super::planned::Planned;
 use super::temporary;
 use super::transaction::{Access, Scope, rolled_back};
@@ -271,8 +274,10 @@ impl Trial<'_> {
             &SqlState::CHECK_VIOLATION if name == PARTITION => SampleError::NoPartition { table, row },
             &SqlState::CHECK_VIOLATION => {
                 let (constraint, definition) = self.check(&name);
-                let columns = self.info.columns_in(&definition).into_iter().map(str::to_owned).collect();
-                SampleError::Check { table, definition, columns, constraint, row }
+                let columns = self.checked((&constraint, &definition), db);
+                let example = self.example(&columns, &definition);
+                let columns = columns.into_iter().map(str::to_owned).collect();
+                SampleError::Check { table, definition, columns, constraint, row, example }
             }
             &SqlState::UNIQUE_VIOLATION | &SqlState::EXCLUSION_VIOLATION => {
                 let key = self.info.keys.iter().find(|key| key.name == name);
@@ -284,9 +289,48 @@ impl Trial<'_> {
             &SqlState::NOT_NULL_VIOLATION if db.column().is_some() => {
                 SampleError::NotNull { table, column: db.column().unwrap_or_default().to_owned(), row }
             }
-            _ => SampleError::Refused { table, message: db.message().to_owned(), row },
+            _ => {
+                let column = column_in_context(db, &self.info.column_names()).map(str::to_owned);
+                SampleError::Refused { table, column, message: db.message().to_owned(), row }
+            }
         };
         refused.into()
+    }
+
+    /// The columns that a CHECK concerns. One of a domain names none: the server's context does, or their types.
+    fn checked(&self, (constraint, definition): (&str, &str), error: &DbError) -> Vec<&str> {
+        let all = self.info.column_names();
+        if let Some(column) = column_in_context(error, &all) {
+            return vec![column];
+        }
+        let named = self.info.columns_in(definition);
+        if !named.is_empty() {
+            return named;
+        }
+        let has = |column: &&ColumnInfo| {
+            let data_type = &column.data_type;
+            let mut checks = data_type.domain_checks().into_iter().chain(data_type.inner_checks());
+            checks.any(|check| check.name == constraint)
+        };
+        self.info.columns.iter().filter(has).map(|column| column.name.as_str()).collect()
+    }
+
+    /// The specification that the name of the only column suggests, if its values have the characters which the CHECK demands.
+    fn example(&self, columns: &[&str], definition: &str) -> Option<&'static str> {
+        let &[name] = columns else { return None };
+        let kind = self.info.column(name)?.data_type.kind()?;
+        let is_key = |key: &KeyInfo| key.elements.len() == 1 && key.columns().any(|column| column == name);
+        let turn = self.info.keys.iter().any(is_key).then_some(Turn::EACH);
+        let demands = |sign: char| literals_in(definition).iter().any(|text| text.contains(sign));
+        match looks::values(&self.info.name, name, &kind, &Allowed::anything(), turn)? {
+            Values::Topic { topic: Topic::Email, turn } if demands('@') => {
+                Some(if turn.is_some() { "email(unique)" } else { "email" })
+            }
+            Values::Topic { topic: Topic::Url, turn } if demands('/') => {
+                Some(if turn.is_some() { "url(unique)" } else { "url" })
+            }
+            _ => None,
+        }
     }
 
     /// The name and the definition of a CHECK of the table, which has another name in the sample, or of a domain.
@@ -314,6 +358,14 @@ fn is_about_data(error: &DbError) -> bool {
 fn failing_row(error: &DbError) -> String {
     let shown = error.detail().or_else(|| error.where_()).unwrap_or_default();
     shown.replace("pgrig_sample, ", "").trim_end_matches('.').to_owned()
+}
+
+/// The column whose value the COPY could not read: `COPY pgrig_sample, line 1, column email: "a"`.
+fn column_in_context<'n>(error: &DbError, all: &[&'n str]) -> Option<&'n str> {
+    let (_, line) = error.where_()?.split_once("COPY pgrig_sample, line ")?;
+    let column = line.trim_start_matches(|c: char| c.is_ascii_digit()).strip_prefix(", column ")?;
+    let is_it = |name: &&str| column.strip_prefix(*name).is_some_and(|after| after.starts_with(':'));
+    all.iter().copied().find(is_it)
 }
 
 /// The beginning, the middle and the end of the described rows.

@@ -19,7 +19,7 @@ use tokio_postgres::{Client, Row};
 use crate::condition::{Condition, Names, Operator};
 use crate::error::CatalogError;
 use crate::info::{CheckInfo, ColumnInfo, DataType, KeyInfo, TableInfo, TypeShape};
-use crate::mentioned::columns_in;
+use crate::mentioned::{columns_in, literals_in};
 use crate::read;
 use crate::slot::has_sequence;
 use server::Steps;
@@ -286,7 +286,7 @@ fn role(info: &TableInfo, column: &ColumnInfo, sizes: &BTreeMap<String, u64>) ->
             && !has_sequence(&column.source)
             && !info.foreign_keys.iter().any(|key| key.columns.contains(&column.name));
         return if is_alone {
-            ColumnRole::Unique
+            formed(info, column).unwrap_or(ColumnRole::Unique)
         } else if keys().count() == 1
             && let Some(counted) = counted(info, key, column, sizes)
         {
@@ -328,6 +328,37 @@ fn role(info: &TableInfo, column: &ColumnInfo, sizes: &BTreeMap<String, u64>) ->
         return ColumnRole::Constrained("the bounds of partitions".to_owned());
     }
     ColumnRole::Free
+}
+
+/// The role of a text column that is a whole key, if a CHECK demands more than the characters and the length that replaced texts keep.
+fn formed(info: &TableInfo, column: &ColumnInfo) -> Option<ColumnRole> {
+    let data_type = &column.data_type;
+    if !is_text(data_type) {
+        return None;
+    }
+    let all = info.column_names();
+    let is_in = |check: &&CheckInfo| columns_in(&check.expression, &all).contains(&column.name.as_str());
+    let is_form = |check: &CheckInfo| literals_in(&check.expression).iter().any(|text| !is_kept(text));
+    if let Some(check) = info.checks.iter().filter(is_in).find(|check| is_form(check)) {
+        return Some(ColumnRole::Constrained(format!("constraint {}", check.name)));
+    }
+    let mut of_domain = data_type.domain_checks().into_iter();
+    of_domain.any(is_form).then(|| ColumnRole::Constrained(format!("domain {}", data_type.sql)))
+}
+
+/// Whether a text that stands in a CHECK is a number, or a pattern of digits and letters in any order, which replaced texts keep.
+fn is_kept(text: &str) -> bool {
+    let classes = ["0-9", "a-z", "A-Z", "\\d", "\\w"];
+    let rest = classes.iter().fold(text.to_owned(), |rest, class| rest.replace(class, ""));
+    let mut is_in_braces = false;
+    let is_plain = |c: char| {
+        is_in_braces = c == '{' || is_in_braces && c != '}';
+        match c {
+            '0'..='9' | ',' => is_in_braces,
+            _ => "[](){}^$+*?".contains(c),
+        }
+    };
+    text.parse::<f64>().is_ok() || rest.chars().all(is_plain)
 }
 
 /// Whether the model replaces values of the type like texts: everything but numbers, times, booleans and labels.
@@ -415,5 +446,20 @@ fn pair(condition: &Condition) -> Option<(&str, Operator, &str)> {
             nulls.iter().all(is_of_pair).then_some(found)
         }
         _ => None,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::is_kept;
+
+    #[test]
+    fn patterns_that_replaced_texts_keep() {
+        for text in ["", "255", "^[A-Z]{3}$", "^[0-9a-zA-Z]+$", "^\\d{4,5}$"] {
+            assert!(is_kept(text), "{text}");
+        }
+        for text in ["@", "^[^@]+@[^@]+$", "^5[0-9]+$", "^[A-Z]{3}-[0-9]+$", "sku-%", "new"] {
+            assert!(!is_kept(text), "{text}");
+        }
     }
 }

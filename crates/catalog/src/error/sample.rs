@@ -11,8 +11,9 @@ pub enum SampleError {
     /// A sample row violates a CHECK.
     #[error(
         "{table}: the rows would violate {constraint}, CHECK ({definition}). {row}. Describe its columns with \
-         --column {}",
-        options(columns, "SPEC")
+         --column {}{}",
+        options(columns, "SPEC"),
+        example.map_or(String::new(), |topic| format!(", for example {topic}"))
     )]
     Check {
         /// Schema and name.
@@ -25,6 +26,8 @@ pub enum SampleError {
         columns: Box<[String]>,
         /// The row, as the server prints it.
         row: String,
+        /// A specification that the name of the only column suggests.
+        example: Option<&'static str>,
     },
     /// A sample row fits no partition.
     #[error(
@@ -116,10 +119,15 @@ pub enum SampleError {
         message: String,
     },
     /// A sample row is refused for another reason.
-    #[error("{table} would refuse the rows: {message}. {row}. Describe the column with --column NAME=SPEC")]
+    #[error(
+        "{table} would refuse the rows: {message}. {row}. Describe the column with --column {}",
+        options(column.as_slice(), "SPEC")
+    )]
     Refused {
         /// Schema and name.
         table: String,
+        /// The column, if the server names it.
+        column: Option<String>,
         /// The server's message.
         message: String,
         /// The row, as the server prints it.

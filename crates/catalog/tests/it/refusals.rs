@@ -232,6 +232,26 @@ fn rows_that_are_too_long_for_an_index() {
     });
 }
 
+/// The CHECK of a domain names no column. The name of the column suggests a specification that has the sign which the CHECK demands.
+#[test]
+fn the_remedy_names_the_column_of_a_domain() {
+    on_each_release(async |database| {
+        database
+            .sql(
+                "CREATE DOMAIN mail AS text CONSTRAINT mail_form CHECK (VALUE ~ '@');
+                 CREATE TABLE mails (id int, email mail UNIQUE, note mail);",
+            )
+            .await;
+        let error = database.refused("mails", &["email=unique", "note=null"]).await;
+        let parts = ["would violate mail_form, CHECK ", "--column 'email=SPEC', for example email(unique)"];
+        assert_says(&error, &parts);
+        let error = database.refused("mails", &["email=null", "note=constant(x)"]).await;
+        assert_says(&error, &["would violate mail_form, CHECK ", "--column 'note=SPEC'"]);
+        assert!(!error.contains("for example"), "{error}");
+        database.fill_with("mails", 100, &["note=null"]).await.unwrap();
+    });
+}
+
 #[test]
 fn columns_that_cannot_be_given() {
     on_each_release(async |database| {

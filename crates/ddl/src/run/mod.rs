@@ -27,7 +27,7 @@ mod missing;
 mod named;
 mod original;
 mod pace;
-mod rehearse;
+pub(crate) mod rehearse;
 mod removal;
 mod roles;
 mod rounds;

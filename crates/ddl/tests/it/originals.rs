@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use ddl::find::{Class, LockMode};
-use ddl::{Amount, Observer, Plan, Probes, Probing, Request, Schema, Site, Statement};
+use ddl::{Amount, Observer, Plan, Probes, Probing, Request, Schema, Site, Statement, StatementOutcome};
 use server::DataDirectory;
 use testkit::{RELEASES, Server, assert_says, block_on, spec};
 
@@ -252,6 +252,35 @@ fn readers_and_writers_find_tables_as_in_the_original() {
         let stall = outcome.statements[1].stall.as_ref().unwrap();
         let locked = [&stall.read, &stall.write].map(|wait| wait.as_ref().map_or(0.0, |wait| wait.lock));
         assert!(locked.iter().all(|seconds| *seconds > 0.5), "{release}: {stall:?}");
+    }
+}
+
+/// Texts that replace those of a key would violate the CHECK of its domain, or its own.
+#[test]
+fn texts_of_keys_are_as_a_check_demands() {
+    let original = "
+        CREATE DOMAIN email AS text CHECK (VALUE ~ '@');
+        CREATE TABLE customers (
+            id int PRIMARY KEY, email email NOT NULL UNIQUE, code text UNIQUE CHECK (code ~ '^[A-Z]{2}-[0-9]+$')
+        );
+        CREATE TABLE orders (id int PRIMARY KEY, customer_id int NOT NULL REFERENCES customers);
+        INSERT INTO customers SELECT i, 'user' || i || '@example.com', 'AB-' || i FROM generate_series(1, 3000) i;
+        INSERT INTO orders SELECT i, i % 3000 + 1 FROM generate_series(1, 3000) i;
+        ANALYZE;
+    ";
+    for release in RELEASES {
+        let server = server(release);
+        let schema = block_on(async {
+            let connection = server.database().await.target.connect().await.unwrap();
+            connection.client.batch_execute(original).await.unwrap();
+            Schema::of_database(&connection, "shop").await.unwrap()
+        });
+        let migration = "ALTER TABLE orders ADD a int; ALTER TABLE customers ADD CHECK (id > 0)";
+        let request = Request { schema, ..request("", migration, Amount::AsOriginal) };
+        let outcome = measured(&server, &request).unwrap();
+        assert!(outcome.failed().next().is_none(), "{release}: {:#?}", outcome.statements);
+        let has_rows = |one: &StatementOutcome| one.measured[0].rows > 1000;
+        assert!(outcome.statements.iter().all(has_rows), "{release}: {:#?}", outcome.statements);
     }
 }
 
