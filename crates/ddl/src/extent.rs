@@ -102,7 +102,9 @@ impl Takes {
     /// Whether the type takes all values of another one, perhaps rounded.
     pub(crate) fn takes_all_of(self, other: Self) -> bool {
         match (self, other) {
-            (Self::Whole(own), Self::Whole(others)) => own >= others,
+            (Self::Whole(own), Self::Whole(others)) | (Self::Text(Some(own)), Self::Text(Some(others))) => {
+                own >= others
+            }
             (Self::Decimal(None), Self::Whole(_) | Self::Decimal(_)) | (Self::Text(None), Self::Text(_)) => {
                 true
             }
@@ -116,7 +118,6 @@ impl Takes {
             (Self::Whole(bytes), Self::Decimal(Some((others, of)))) => {
                 longest(bytes) > others + i32::from(of > 0)
             }
-            (Self::Text(Some(own)), Self::Text(Some(others))) => own >= others,
             _ => false,
         }
     }

@@ -35,8 +35,8 @@ fn stall(outcome: &Outcome, number: usize) -> &Stall {
 }
 
 /// Seconds of a wait for locks; 0 without one.
-fn lock(wait: &Option<Wait>) -> f64 {
-    wait.as_ref().map_or(0.0, |wait| wait.lock)
+fn lock(wait: Option<&Wait>) -> f64 {
+    wait.map_or(0.0, |wait| wait.lock)
 }
 
 #[test]
@@ -53,18 +53,25 @@ fn a_wait_counts_for_the_statement_that_locks_the_table() {
         let [first, index, column, sleep] = [2, 3, 4, 5].map(|number| stall(&outcome, number));
         // SHARE blocks no reader.
         for (other, number) in [(first, 2), (index, 3), (sleep, 5)] {
-            assert!(lock(&other.read) < 0.5, "{release}: {number}: {other:?}");
+            assert!(lock(other.read.as_ref()) < 0.5, "{release}: {number}: {other:?}");
         }
         let (read, write) = (&column.read, &column.write);
-        assert!(lock(read) > 0.5 && lock(write) > 0.5, "{release}: {column:?}");
+        assert!(lock(read.as_ref()) > 0.5 && lock(write.as_ref()) > 0.5, "{release}: {column:?}");
         for wait in [read, write].into_iter().flatten() {
             assert_eq!(wait.name, "public.bookings", "{release}: {column:?}");
         }
         // The writer of the other table waits from the first lock on.
         let writer = first.write.as_ref().unwrap();
-        assert!(writer.lock > lock(write) && writer.name == "public.audit_log", "{release}: {first:?}");
+        assert!(
+            writer.lock > lock(write.as_ref()) && writer.name == "public.audit_log",
+            "{release}: {first:?}"
+        );
         // All waits during the sleep are for the locks of earlier statements.
-        assert_eq!((sleep.counts_for, lock(&sleep.write) < 0.5), (Some(2), true), "{release}: {sleep:?}");
+        assert_eq!(
+            (sleep.counts_for, lock(sleep.write.as_ref()) < 0.5),
+            (Some(2), true),
+            "{release}: {sleep:?}"
+        );
     }
 }
 
@@ -82,9 +89,12 @@ fn a_wait_of_the_user_s_statement_counts_by_the_table_that_the_server_names() {
         let probes = Probes { write: Some(write), ..Probes::default() };
         let outcome = with_probes(&server(release), &migration, probes);
         let [first, key, sleep] = [2, 3, 4].map(|number| stall(&outcome, number));
-        assert!(lock(&key.write) > 0.5, "{release}: {key:?}");
-        assert!(lock(&first.write) < 0.5 && lock(&sleep.write) < 0.5, "{release}: {first:?} {sleep:?}");
-        assert!([first, key, sleep].iter().all(|one| lock(&one.read) < 0.5), "{release}: {key:?}");
+        assert!(lock(key.write.as_ref()) > 0.5, "{release}: {key:?}");
+        assert!(
+            lock(first.write.as_ref()) < 0.5 && lock(sleep.write.as_ref()) < 0.5,
+            "{release}: {first:?} {sleep:?}"
+        );
+        assert!([first, key, sleep].iter().all(|one| lock(one.read.as_ref()) < 0.5), "{release}: {key:?}");
         assert_eq!(sleep.counts_for, Some(3), "{release}: {sleep:?}");
     }
 }
@@ -104,7 +114,10 @@ fn a_wait_of_a_trigger_counts_for_the_statement_that_locks_its_table() {
         let [comment, column, sleep] = [3, 4, 5].map(|number| stall(&outcome, number));
         let write = column.write.as_ref().unwrap();
         assert!(write.lock > 0.5 && write.name == "public.noted", "{release}: {column:?}");
-        assert!(lock(&comment.write) < 0.5 && lock(&sleep.write) < 0.5, "{release}: {comment:?} {sleep:?}");
+        assert!(
+            lock(comment.write.as_ref()) < 0.5 && lock(sleep.write.as_ref()) < 0.5,
+            "{release}: {comment:?} {sleep:?}"
+        );
     }
 }
 
@@ -122,6 +135,9 @@ fn a_wait_for_a_row_counts_for_the_statement_that_wrote_it() {
         let [update, sleep, column] = [3, 4, 5].map(|number| stall(&outcome, number));
         let write = update.write.as_ref().unwrap();
         assert!(write.lock > 0.5 && write.name == "public.bookings", "{release}: {update:?}");
-        assert!(lock(&sleep.write) < 0.5 && lock(&column.write) < 0.5, "{release}: {sleep:?} {column:?}");
+        assert!(
+            lock(sleep.write.as_ref()) < 0.5 && lock(column.write.as_ref()) < 0.5,
+            "{release}: {sleep:?} {column:?}"
+        );
     }
 }

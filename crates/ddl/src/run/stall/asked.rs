@@ -36,7 +36,7 @@ pub(super) async fn asked(
             let row = rows.iter().find(|row| row.get::<_, u32>("oid") == oid)?;
             Some((row.get("columns"), row.get("written")))
         };
-        let mut probed = 0;
+        let mut chosen = 0;
         for oid in &candidates.oids {
             let Some(table) = candidates.tables.get(*oid) else { continue };
             let name = table.shown_in_full();
@@ -46,7 +46,7 @@ pub(super) async fn asked(
                 ));
                 continue;
             };
-            if probed >= TABLES {
+            if chosen >= TABLES {
                 unprobed.push(format!("{name}: pgrig probes only the {TABLES} largest tables with a key"));
                 continue;
             }
@@ -56,7 +56,7 @@ pub(super) async fn asked(
                 continue;
             }
             // A table without a probe takes no other's place.
-            probed += usize::from(own_read.is_none() || written.is_some());
+            chosen += usize::from(own_read.is_none() || written.is_some());
             let table = table.sql();
             let with = |kind, statements| Asked {
                 kind,

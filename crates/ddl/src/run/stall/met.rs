@@ -204,6 +204,7 @@ mod tests {
     }
 
     /// A statement from `start` to `end`, whose locks stay until then.
+    #[expect(clippy::unnecessary_wraps, reason = "a statement that did not run has no span")]
     fn span(start: u64, end: u64, until: u64, locks: &[(u32, LockMode)]) -> Option<Span> {
         Some(Span {
             start: at(start),
