@@ -167,6 +167,18 @@ fn an_archive_of_pg_dump_becomes_sql_by_the_command_that_the_error_names() {
             let also = rig.run(&format!("{arguments} {dump}"));
             assert!(also.stderr.contains("it is an archive of pg_dump: to write"), "{also:#?}");
         }
+        for (arguments, said) in [
+            ("report", ", not a run: pgrig runs list shows the runs"),
+            ("runs import", ", not a run: pgrig runs list shows the runs"),
+            ("fill --model", ", not a model: restore it, then run pgrig model capture"),
+            ("ddl -c SELECT --model", ", not a model: restore it, then run pgrig model capture"),
+            ("tps -f", "it is an archive of pg_dump"),
+        ] {
+            let other = rig.run(&format!("{arguments} {dump}"));
+            assert_eq!(other.code, Some(2), "{other:#?}");
+            assert!(other.stderr.contains(said), "{other:#?}");
+            assert!(!other.stderr.contains("pg_restore"), "{other:#?}");
+        }
         let command = statement(&refused.stderr, "as SQL, run ");
         let ran = Command::new("sh").args(["-c", &command]).current_dir(home).status().unwrap();
         assert!(ran.success(), "{command}");

@@ -157,7 +157,7 @@ fn random() -> u64 {
 
 fn show(arguments: &ShowArgs, printer: &Printer) -> Result<(), Failure> {
     let failed = |error: String| Usage(format!("{}: {error}", arguments.file.display()));
-    let text = input::file(&arguments.file).map_err(failed)?;
+    let text = input::file(&arguments.file).map_err(|error| failed(input::for_model(error)))?;
     let model = Model::read(&text).map_err(|error| failed(error.to_string()))?;
     if arguments.values {
         return Ok(printer.result(text::values(&model))?);
