@@ -202,6 +202,10 @@ fn tables_that_exist_are_created_elsewhere_by_the_options_that_the_error_names()
         assert_eq!(paste(&rig, &fill).code, Some(0));
         let refused = paste(&rig, &fill);
         assert_eq!(refused.code, Some(2), "{refused:#?}");
+        let instead = "To fill tables that exist, give --all-tables or --table NAME instead of --ddl";
+        assert!(refused.stderr.contains(instead), "{refused:#?}");
+        let filled = paste(&rig, &format!("pgrig fill --table shop --append --rows 5 --instance {instance}"));
+        assert_eq!(filled.code, Some(0), "{filled:#?}");
         let way = refused.stderr.split("another database: run ").nth(1).unwrap();
         let way = way.split(". To fill").next().unwrap();
         let (created, options) = way.split_once(", and give ").unwrap();
