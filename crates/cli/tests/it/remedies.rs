@@ -120,6 +120,17 @@ fn a_model_of_a_database_with_a_closed_schema_names_the_schema() {
     let ran = rig.run(&format!("ddl -c SELECT -d {url}"));
     assert!(ran.stderr.contains("run GRANT USAGE ON SCHEMA closed TO clerk"), "{ran:#?}");
     assert!(!ran.stderr.contains("--table"), "{ran:#?}");
+    let capture = format!("model capture -o - -d {url}");
+    let ran = rig.run(&capture);
+    let said = "TO clerk, or connect as another role, or give --schema NAME for a schema that it may use";
+    assert!(ran.stderr.contains(said), "{ran:#?}");
+    // One statement is enough for all schemas.
+    server.execute("CREATE SCHEMA shut; CREATE TABLE shut.t AS SELECT 1 AS id");
+    let ran = rig.run(&capture);
+    assert!(ran.stderr.contains("role clerk may not use the schemas closed, shut: run GRANT "), "{ran:#?}");
+    server.execute(&statement(&ran.stderr, "closed, shut: run "));
+    let ran = rig.run(&capture);
+    assert!(ran.stderr.contains("no table has statistics"), "{ran:#?}");
 }
 
 /// The server runs only as long as each command, so createdb would not reach it.
