@@ -82,7 +82,8 @@ fn of_figures(run: &Run) -> String {
 
 /// The text on a run without figures: of `model check`, the share of the statistics that agree.
 fn without_figures(run: &Run) -> String {
-    let of_copy = run.trials.iter().find_map(|trial| Some((trial.value("fields-within")?, trial.value("fields")?)));
+    let of_copy =
+        run.trials.iter().find_map(|trial| Some((trial.value("fields-within")?, trial.value("fields")?)));
     match of_copy {
         Some((within, fields)) if run.verb == "model" => format!(
             "statistics  {:.1} % of {fields} fields are as in the original",
