@@ -163,19 +163,19 @@ pub(super) fn initialize(words: &[String]) -> String {
     let scale = scale.filter(|scale| scale.parse::<u64>().is_ok()).unwrap_or_else(|| "N".to_owned());
     let mut kept = vec!["fill".to_owned(), "--scale".to_owned(), scale];
     let no_vacuum = words.iter().find(|word| NO_VACUUM.contains(&word.as_str()));
+    let mut left_out = vec!["-s", "--scale"];
+    if no_vacuum.is_some() {
+        left_out.extend(STEPS);
+    }
     let mut rest = words.iter();
     while let Some(word) = rest.next() {
         if Some(word) == no_vacuum {
             kept.extend(["-I".to_owned(), without_vacuum(words)]);
-        } else if no_vacuum.is_some() && STEPS.contains(&word.as_str()) {
-            rest.next();
-        } else if no_vacuum.is_some() && STEPS.iter().any(|option| is_joined(word, option)) {
-            // Its letters follow from without_vacuum.
-        } else if ["-s", "--scale"].contains(&word.as_str()) || OF_LOAD.contains(&word.as_str()) {
+        } else if left_out.iter().any(|option| option == word) || OF_LOAD.contains(&word.as_str()) {
             rest.next();
         } else if OF_PGBENCH.contains(&word.as_str()) {
             kept.extend([word.clone()].into_iter().chain(rest.next().cloned()));
-        } else if OF_PGBENCH.iter().any(|option| is_joined(word, option)) {
+        } else if OF_PGBENCH.iter().any(|option| is_joined(word, option) && !left_out.contains(option)) {
             kept.push(word.clone());
         } else if let Some((_, switch)) = SWITCHES.iter().find(|(given, _)| given == word) {
             kept.push((*switch).to_owned());
