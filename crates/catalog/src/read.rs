@@ -58,7 +58,26 @@ impl TableInfo {
 /// The tables as the catalogs have them, whether rows can be put into them or not. The session is in a transaction.
 pub(super) async fn looked_at(client: &Client, names: &[String]) -> Result<Vec<TableInfo>, CatalogError> {
     let tables = found(client, names, |document, types| Ok(document.into_info(types))).await?;
-    tables.into_iter().collect()
+    match closed(&tables) {
+        Some(error) => Err(error),
+        None => tables.into_iter().collect(),
+    }
+}
+
+/// The error for several schemas that the role may not use.
+fn closed(tables: &[Result<TableInfo, CatalogError>]) -> Option<CatalogError> {
+    let mut schemas: Vec<String> = Vec::new();
+    let mut of = None;
+    for error in tables.iter().filter_map(|table| table.as_ref().err()) {
+        if let CatalogError::SchemaPrivilege { schema, role, .. } = error {
+            of = Some(role.clone());
+            if !schemas.contains(schema) {
+                schemas.push(schema.clone());
+            }
+        }
+    }
+    let role = of.filter(|_| schemas.len() > 1)?;
+    Some(CatalogError::SchemaPrivileges { schemas, role })
 }
 
 async fn read_all(client: &Client, names: &[String]) -> Result<Each<TableInfo>, CatalogError> {

@@ -17,6 +17,9 @@ use super::verify::NameMismatch;
 /// How a command names another database, in remedies.
 pub(super) const ANOTHER_DATABASE: &str = "give another database with -d";
 
+/// The template that must stay as initdb made it.
+const TEMPLATE: &str = "template0";
+
 /// One attempt's circumstances.
 pub(super) struct Attempt<'a> {
     pub(super) target: &'a Target,
@@ -188,6 +191,9 @@ fn remedy(attempt: &Attempt<'_>, error: &ServerError) -> String {
         }
         SqlState::UNDEFINED_DATABASE => {
             format!("; run createdb {}, or {ANOTHER_DATABASE}", createdb(attempt))
+        }
+        SqlState::OBJECT_NOT_IN_PREREQUISITE_STATE if dbname == TEMPLATE => {
+            format!("; this is PostgreSQL's own template, which must not change: {ANOTHER_DATABASE}")
         }
         SqlState::OBJECT_NOT_IN_PREREQUISITE_STATE if error.message.contains("not currently accepting") => format!(
             "; run ALTER DATABASE \"{}\" ALLOW_CONNECTIONS true, or {ANOTHER_DATABASE}",

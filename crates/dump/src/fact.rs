@@ -19,6 +19,8 @@ pub(crate) enum Fact {
         /// Tables of REFERENCES; pg_dump adds foreign keys later.
         references: Vec<TableName>,
     },
+    /// CREATE UNLOGGED TABLE.
+    UnloggedTable,
     /// CREATE SEQUENCE.
     Sequence { sequence: TableName, keyword: usize },
     /// ALTER TABLE … ADD … FOREIGN KEY … REFERENCES ….
@@ -64,6 +66,8 @@ fn create(parser: &mut Parser<'_>) -> Option<Fact> {
         parser.words(&["if", "not", "exists"]);
         let table = parser.table()?;
         Some(create_table(parser, table, keyword))
+    } else if kind.is("unlogged") {
+        parser.word("table").then_some(Fact::UnloggedTable)
     } else if kind.is("sequence") {
         parser.words(&["if", "not", "exists"]);
         Some(Fact::Sequence { sequence: parser.table()?, keyword })

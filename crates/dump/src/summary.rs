@@ -7,6 +7,8 @@ use std::fmt;
 pub struct Summary {
     /// Tables made unlogged.
     pub tables: u64,
+    /// Tables that the dump creates unlogged.
+    pub unlogged_tables: u64,
     /// Sequences made unlogged; those of identity columns follow their tables by themselves.
     pub sequences: u64,
     /// Sequences that stay as they are, because the dump does not say of which release its server is.

@@ -109,7 +109,7 @@ impl Survey {
             }
             Fact::View { table } => self.views.push(scope.resolve(table)),
             Fact::SearchPath { schema } => scope.set_schema(schema),
-            Fact::Sequence { .. } | Fact::PublishedAll { .. } => {}
+            Fact::UnloggedTable | Fact::Sequence { .. } | Fact::PublishedAll { .. } => {}
         }
     }
 

@@ -168,6 +168,10 @@ impl Unlogger {
                 }
                 Ok(is_unlogged.then_some(keyword))
             }
+            Fact::UnloggedTable => {
+                self.summary.unlogged_tables += 1;
+                Ok(None)
+            }
             fact => self.check(fact).map(|()| None),
         }
     }
@@ -239,7 +243,7 @@ impl Unlogger {
                 self.scope.set_schema(schema);
                 Ok(())
             }
-            Fact::Table { .. } | Fact::Sequence { .. } => Ok(()),
+            Fact::Table { .. } | Fact::UnloggedTable | Fact::Sequence { .. } => Ok(()),
         }
     }
 

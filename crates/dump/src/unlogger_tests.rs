@@ -76,6 +76,9 @@ fn other_tables_are_left() {
         CREATE GLOBAL TEMPORARY TABLE d ();CREATE MATERIALIZED VIEW e AS SELECT 1;CREATE VIEW f AS SELECT 1;\
         INSERT INTO g VALUES ('CREATE TABLE h ();');CREATE TABLE_like ();";
     assert_eq!(unlogged(dump), dump);
+    let unlogged_already = "CREATE UNLOGGED TABLE c ();CREATE UNLOGGED SEQUENCE d;";
+    let (_, summary) = two_passes(unlogged_already, Options::default()).unwrap();
+    assert_eq!((summary.tables, summary.unlogged_tables), (0, 1));
 }
 
 #[test]

@@ -38,6 +38,18 @@ pub enum CatalogError {
         /// The role, quoted for SQL.
         role: String,
     },
+    /// The role may not use the schemas of several tables.
+    #[error(
+        "role {role} may not use the schemas {}: run GRANT USAGE ON SCHEMA {} TO {role}, or connect as another role",
+        schemas.join(", "),
+        schemas.join(", ")
+    )]
+    SchemaPrivileges {
+        /// Two or more, quoted for SQL.
+        schemas: Vec<String>,
+        /// The role, quoted for SQL.
+        role: String,
+    },
     /// There is no such table.
     #[error(
         "there is no table {name}{}",
@@ -429,6 +441,7 @@ impl Classified for CatalogError {
         match self {
             Self::Name { .. }
             | Self::SchemaPrivilege { .. }
+            | Self::SchemaPrivileges { .. }
             | Self::NoTable { .. }
             | Self::NotATable { .. }
             | Self::NoColumns { .. }

@@ -15,6 +15,7 @@ use tokio::runtime::Builder;
 
 use crate::app::args::{SaveArgs, ServerChoice};
 use crate::app::failure::Failure;
+use crate::app::instance::psql;
 use crate::app::printer::{OutputPosition, Printer};
 use crate::app::runs::{RunFile, identify};
 use crate::app::target::{self, Chosen};
@@ -191,7 +192,8 @@ impl Finished {
     /// The run's own failure, or if its document could not be saved.
     pub(crate) fn show(self, shown: Shown, chosen: &Chosen, printer: &Printer) -> Result<(), Failure> {
         let instance = chosen.stopped_instance().filter(|_| !shown.leaves_nothing);
-        self.show_with(shown, instance, printer)
+        let psql = instance.map(|instance| psql(instance, chosen.target.dbname()));
+        self.show_with(shown, psql.as_deref(), printer)
     }
 
     /// The same, where no server of the user's took part.
@@ -202,7 +204,7 @@ impl Finished {
         self.show_with(shown, None, printer)
     }
 
-    fn show_with(self, shown: Shown, instance: Option<&str>, printer: &Printer) -> Result<(), Failure> {
+    fn show_with(self, shown: Shown, psql: Option<&str>, printer: &Printer) -> Result<(), Failure> {
         let place = OutputPosition::here();
         for result in shown.results {
             printer.result(result)?;
@@ -214,7 +216,7 @@ impl Finished {
         for hint in shown.hints {
             printer.say(hint);
         }
-        farewell(instance, &self.path, printer);
+        farewell(psql, &self.path, printer);
         let ended = self.end(printer);
         if let Some(text) = shown.reminder {
             printer.remind(place, &text)?;
@@ -245,11 +247,10 @@ impl Finished {
     }
 }
 
-/// Prints where the results of the run can be found.
-fn farewell(instance: Option<&str>, document: &Path, printer: &Printer) {
-    if let Some(instance) = instance {
-        let named = if instance == "default" { String::new() } else { format!(" --instance {instance}") };
-        printer.say(format!("the server is stopped again; to look at its data: pgrig server psql{named}"));
+/// Prints where the results of the run can be found. `psql` opens the database of a server that is stopped again.
+fn farewell(psql: Option<&str>, document: &Path, printer: &Printer) {
+    if let Some(psql) = psql {
+        printer.say(format!("the server is stopped again; to look at its data: {psql}"));
     }
     printer.say(format!("run document: {}", document.display()));
 }

@@ -15,6 +15,8 @@ const LONGEST: u64 = 256 << 20;
 const PIECE: u64 = 1 << 20;
 /// The first bytes of the archives of pg_dump: custom format (pg_backup_archiver.c) and tar.
 const ARCHIVES: [&[u8]; 2] = [b"PGDMP", b"toc.dat\0"];
+/// The error for an archive of pg_dump.
+const ARCHIVE: &str = "it is an archive of pg_dump";
 /// The mark that some editors begin UTF-8 with.
 const BYTE_ORDER_MARK: char = '\u{feff}';
 
@@ -30,7 +32,7 @@ pub(crate) fn file(path: &Path) -> Result<String, String> {
             io::ErrorKind::PermissionDenied => "this user may not read it; check its permissions".to_owned(),
             _ => error.to_string(),
         })
-        .and_then(|file| text_of(file, &shell_word(&path.to_string_lossy())))
+        .and_then(text)
 }
 
 /// Reads a text file; `-` is standard input, which is read once and kept.
@@ -49,13 +51,32 @@ pub(crate) fn shown(path: &Path) -> String {
     if is_stdin(path) { "standard input".to_owned() } else { path.display().to_string() }
 }
 
-/// Reads a text to its end, without a byte order mark.
-pub(crate) fn text(input: impl Read) -> Result<String, String> {
-    text_of(input, "FILE")
+/// The error of a file with the SQL of a schema; for an archive of pg_dump with the command that writes this SQL.
+pub(crate) fn for_schema(error: String, path: &Path) -> String {
+    let name = if is_stdin(path) { "FILE".into() } else { path.to_string_lossy() };
+    let name = shell_word(&name);
+    for_archive(
+        error,
+        &format!(": to write its schema as SQL, run pg_restore --schema-only -f schema.sql {name}"),
+    )
 }
 
-/// Reads a text; `name` is that of its file, as a word for a shell.
-fn text_of(input: impl Read, name: &str) -> Result<String, String> {
+/// The error of a file with a model; for an archive of pg_dump with the way to a model.
+pub(crate) fn for_model(error: String) -> String {
+    for_archive(error, ", not a model: restore it, then run pgrig model capture")
+}
+
+/// The error of a file with runs; for an archive of pg_dump with the command that lists the runs.
+pub(crate) fn for_runs(error: String) -> String {
+    for_archive(error, ", not a run: pgrig runs list shows the runs")
+}
+
+fn for_archive(error: String, remedy: &str) -> String {
+    if error == ARCHIVE { error + remedy } else { error }
+}
+
+/// Reads a text to its end, without a byte order mark.
+pub(crate) fn text(input: impl Read) -> Result<String, String> {
     let mut input = input.take(LONGEST + 1);
     let mut read = Vec::new();
     loop {
@@ -65,7 +86,7 @@ fn text_of(input: impl Read, name: &str) -> Result<String, String> {
             break;
         }
         if let Some(at) = read[before..].iter().position(|byte| *byte == 0) {
-            return Err(not_text(&read, before + at + 1, name));
+            return Err(not_text(&read, before + at + 1));
         }
         if read.len() as u64 > LONGEST {
             return Err(format!("it is longer than {}", bytes(LONGEST)));
@@ -82,11 +103,9 @@ fn text_of(input: impl Read, name: &str) -> Result<String, String> {
 }
 
 /// Why bytes are no text, of which this one, counted from 1, is NUL.
-fn not_text(read: &[u8], byte: usize, name: &str) -> String {
+fn not_text(read: &[u8], byte: usize) -> String {
     if ARCHIVES.iter().any(|archive| read.starts_with(archive)) {
-        format!(
-            "it is an archive of pg_dump: to write its schema as SQL, run pg_restore --schema-only -f schema.sql {name}"
-        )
+        ARCHIVE.to_owned()
     } else if read.starts_with(&[0xff, 0xfe]) || read.starts_with(&[0xfe, 0xff]) {
         "it is in UTF-16: convert it with iconv -f UTF-16 -t UTF-8".to_owned()
     } else {
@@ -111,7 +130,7 @@ mod tests {
         for (given, said) in [
             (&b"a\0b"[..], "byte 2 is NUL"),
             (utf16, "it is in UTF-16"),
-            (&b"PGDMP\x01\x0e\0"[..], "run pg_restore --schema-only -f schema.sql FILE"),
+            (&b"PGDMP\x01\x0e\0"[..], "it is an archive of pg_dump"),
             (&b"toc.dat\0\0"[..], "it is an archive of pg_dump"),
             (&b"ab\xff"[..], "not UTF-8 text (byte 3)"),
         ] {
@@ -122,5 +141,18 @@ mod tests {
         assert!(text(io::repeat(b' ')).unwrap_err().contains("longer than"));
         assert!(file(Path::new("/dev/zero")).unwrap_err().contains("NUL"));
         assert!(file(Path::new("/")).unwrap_err().contains("directory"));
+    }
+
+    #[test]
+    fn the_remedy_for_an_archive_depends_on_the_wanted_file() {
+        let archive = || text(&b"PGDMP\x01\x0e\0"[..]).unwrap_err();
+        for (path, said) in [("-", "schema.sql FILE"), ("my shop.dump", "schema.sql 'my shop.dump'")] {
+            let error = for_schema(archive(), Path::new(path));
+            assert!(error.contains(": to write its schema as SQL, run pg_restore "), "{error}");
+            assert!(error.ends_with(said), "{error}");
+        }
+        assert!(for_model(archive()).ends_with("then run pgrig model capture"));
+        assert!(for_runs(archive()).ends_with("pgrig runs list shows the runs"));
+        assert_eq!(for_runs("it is a directory".to_owned()), "it is a directory");
     }
 }

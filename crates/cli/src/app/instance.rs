@@ -47,6 +47,20 @@ pub(crate) fn create_database(instance: &str, database: &str) -> String {
     format!("pgrig server psql {option}-- -c {}", shell_word(&sql))
 }
 
+/// The database of an instance that `pgrig server psql` opens if none is named.
+const DATABASE: &str = "postgres";
+
+/// The command that opens a database of an instance.
+pub(crate) fn psql(instance: &str, database: &str) -> String {
+    let named = if database == DATABASE { String::new() } else { format!(" {}", shell_word(database)) };
+    let option = if instance == Spec::default().name {
+        String::new()
+    } else {
+        format!(" --instance {}", shell_word(instance))
+    };
+    format!("pgrig server psql{named}{option}")
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -58,6 +72,18 @@ mod tests {
             ("old", "Shop", "pgrig server psql --instance old -- -c 'CREATE DATABASE \"Shop\"'"),
         ] {
             assert_eq!(create_database(instance, database), command);
+        }
+    }
+
+    #[test]
+    fn psql_opens_the_database_with_the_data() {
+        for (instance, database, command) in [
+            ("default", "postgres", "pgrig server psql"),
+            ("default", "my shop", "pgrig server psql 'my shop'"),
+            ("old", "postgres", "pgrig server psql --instance old"),
+            ("old", "shop", "pgrig server psql shop --instance old"),
+        ] {
+            assert_eq!(psql(instance, database), command);
         }
     }
 }

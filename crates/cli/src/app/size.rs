@@ -19,6 +19,14 @@ const UNITS: [(&str, u64); 9] = [
     ("tib", 1 << 40),
 ];
 
+/// The advice for a name in place of a size.
+const DATABASE: &str = "; to name a database, give -d ";
+
+/// Parses a size for a command that has no databases.
+pub(crate) fn without_database(text: &str) -> Result<Size, String> {
+    text.parse().map_err(|error: String| error.split(DATABASE).next().unwrap_or_default().to_owned())
+}
+
 impl FromStr for Size {
     type Err = String;
 
@@ -38,7 +46,7 @@ impl FromStr for Size {
         let (number, unit) = text.split_at(unit_at);
         let number: f64 = number.parse().map_err(|_| {
             let database = if text.starts_with(|first: char| first.is_alphabetic()) {
-                format!("; to name a database, give -d {text}")
+                format!("{DATABASE}{text}")
             } else {
                 String::new()
             };
@@ -104,5 +112,14 @@ mod tests {
             let error = text.parse::<Size>().unwrap_err();
             assert!(error.contains(remedy), "{text}: {error}");
         }
+    }
+
+    #[test]
+    fn only_a_command_with_databases_takes_a_word_for_one() {
+        let error = "mydb".parse::<Size>().unwrap_err();
+        assert!(error.ends_with("or 20GiB; to name a database, give -d mydb"), "{error}");
+        let error = without_database("mydb").unwrap_err();
+        assert_eq!(error, "\"mydb\" is not a size: give one like 500MB, 1.5GB or 20GiB");
+        assert_eq!(without_database("1GB"), Ok(Size(1_000_000_000)));
     }
 }

@@ -108,6 +108,25 @@ fn each_verb_works_as_it_says() {
         assert!(lacks("desk.hidden") && !lacks("desk.seen"), "{captured:#?}");
         assert!(!captured.stderr.contains("--model -"), "no hints that do not work: {captured:#?}");
         assert_eq!(answer(&rig.done("doctor").stdout, "model"), "yes");
+        let refused = |command: &str, said: &str| {
+            let ran = rig.run(&format!("{command} -d {}", url("reader")));
+            assert_eq!(ran.code, Some(2), "{ran:#?}");
+            assert!(ran.stderr.contains(said), "{said}: {ran:#?}");
+        };
+        let shown = rig.done(&format!("doctor -d {}", url("reader"))).stdout;
+        for (verb, command) in [("model", "model capture -o -"), ("ddl", "ddl -c SELECT")] {
+            let grant = "run GRANT USAGE ON SCHEMA desk TO reader";
+            assert_eq!(answer(&shown, verb), format!("no: {grant}"), "{shown}");
+            refused(command, grant);
+        }
+        server.execute("GRANT USAGE ON SCHEMA desk TO reader");
+        let shown = rig.done(&format!("doctor -d {}", url("reader"))).stdout;
+        assert!(
+            answer(&shown, "model").starts_with("no: reader may SELECT from no table: run GRANT "),
+            "{shown}"
+        );
+        assert!(answer(&shown, "ddl").starts_with("yes"), "{shown}");
+        refused("model capture -o -", "no table has statistics");
     }
 }
 

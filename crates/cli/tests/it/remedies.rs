@@ -120,6 +120,17 @@ fn a_model_of_a_database_with_a_closed_schema_names_the_schema() {
     let ran = rig.run(&format!("ddl -c SELECT -d {url}"));
     assert!(ran.stderr.contains("run GRANT USAGE ON SCHEMA closed TO clerk"), "{ran:#?}");
     assert!(!ran.stderr.contains("--table"), "{ran:#?}");
+    let capture = format!("model capture -o - -d {url}");
+    let ran = rig.run(&capture);
+    let said = "TO clerk, or connect as another role, or give --schema NAME for a schema that it may use";
+    assert!(ran.stderr.contains(said), "{ran:#?}");
+    // One statement is enough for all schemas.
+    server.execute("CREATE SCHEMA shut; CREATE TABLE shut.t AS SELECT 1 AS id");
+    let ran = rig.run(&capture);
+    assert!(ran.stderr.contains("role clerk may not use the schemas closed, shut: run GRANT "), "{ran:#?}");
+    server.execute(&statement(&ran.stderr, "closed, shut: run "));
+    let ran = rig.run(&capture);
+    assert!(ran.stderr.contains("no table has statistics"), "{ran:#?}");
 }
 
 /// The server runs only as long as each command, so createdb would not reach it.
@@ -167,6 +178,18 @@ fn an_archive_of_pg_dump_becomes_sql_by_the_command_that_the_error_names() {
             let also = rig.run(&format!("{arguments} {dump}"));
             assert!(also.stderr.contains("it is an archive of pg_dump: to write"), "{also:#?}");
         }
+        for (arguments, said) in [
+            ("report", ", not a run: pgrig runs list shows the runs"),
+            ("runs import", ", not a run: pgrig runs list shows the runs"),
+            ("fill --model", ", not a model: restore it, then run pgrig model capture"),
+            ("ddl -c SELECT --model", ", not a model: restore it, then run pgrig model capture"),
+            ("tps -f", "it is an archive of pg_dump"),
+        ] {
+            let other = rig.run(&format!("{arguments} {dump}"));
+            assert_eq!(other.code, Some(2), "{other:#?}");
+            assert!(other.stderr.contains(said), "{other:#?}");
+            assert!(!other.stderr.contains("pg_restore"), "{other:#?}");
+        }
         let command = statement(&refused.stderr, "as SQL, run ");
         let ran = Command::new("sh").args(["-c", &command]).current_dir(home).status().unwrap();
         assert!(ran.success(), "{command}");
@@ -190,6 +213,10 @@ fn tables_that_exist_are_created_elsewhere_by_the_options_that_the_error_names()
         assert_eq!(paste(&rig, &fill).code, Some(0));
         let refused = paste(&rig, &fill);
         assert_eq!(refused.code, Some(2), "{refused:#?}");
+        let instead = "To fill tables that exist, give --all-tables or --table NAME instead of --ddl";
+        assert!(refused.stderr.contains(instead), "{refused:#?}");
+        let filled = paste(&rig, &format!("pgrig fill --table shop --append --rows 5 --instance {instance}"));
+        assert_eq!(filled.code, Some(0), "{filled:#?}");
         let way = refused.stderr.split("another database: run ").nth(1).unwrap();
         let way = way.split(". To fill").next().unwrap();
         let (created, options) = way.split_once(", and give ").unwrap();

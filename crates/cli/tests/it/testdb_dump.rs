@@ -187,6 +187,7 @@ fn only_persistence_differs(dumped: &Dumped<'_>, target: &Dumped<'_>, (name, set
     assert_eq!(after.len() - before.len(), (tables + sequences) * "UNLOGGED ".len(), "{ran:#?}");
     let told = format!("{tables} tables and {sequences} sequences made unlogged");
     assert!(ran.stderr.contains(&told), "{ran:#?}");
+    assert!(ran.stderr.contains("1 table unchanged: unlogged already"), "{ran:#?}");
 
     let (plain, fast) = (format!("{name}_plain"), format!("{name}_fast"));
     target.restore(&dump, &plain);

@@ -121,6 +121,11 @@ fn what_the_server_refuses() {
         let told = missing.with_creation("a command").with_another_database("give another COPY").to_string();
         assert!(told.ends_with("; run a command, or give another COPY"), "{told}");
 
+        let template = server.target("postgres").with_database("template0").connect().await.unwrap_err();
+        let template = template.to_string();
+        assert_says(&template, &["55000", "template", "must not change: give another database with -d"]);
+        assert!(!template.contains("ALLOW_CONNECTIONS"), "{template}");
+
         let nobody = server.target("postgres").with_user("nobody at all").connect().await.unwrap_err();
         assert_says(
             &nobody.to_string(),

@@ -360,7 +360,7 @@ impl FillError {
         let Self::Ddl { problem, .. } = self else { return None };
         let of_fill = [
             ". To create the tables elsewhere, give --schema NAME if the statements name no schema, or another database: -d DBNAME",
-            ". To fill tables that exist, give --all-tables, or --table",
+            ". To fill tables that exist, give --all-tables or --table NAME instead of --ddl",
             ", or give another --schema",
             ", or give --table NAME",
         ];

@@ -179,6 +179,8 @@ fn statements(script: &str) -> Vec<(usize, String)> {
 
 /// The part of an error of [`run_script`] that names another database.
 pub(crate) const ANOTHER_DATABASE: &str = "another database: -d DBNAME";
+/// The end of an error of [`run_script`] that is for --ddl, not for a model.
+pub(crate) const INSTEAD_OF_DDL: &str = " or --table NAME instead of --ddl";
 
 /// Runs the statements of the user's script.
 ///
@@ -201,7 +203,7 @@ pub(crate) async fn run_script(connection: &Connection, statements: &[String]) -
     let exists = [SqlState::DUPLICATE_TABLE, SqlState::DUPLICATE_OBJECT, SqlState::DUPLICATE_FUNCTION];
     let remedy = if error.code().is_some_and(|code| exists.contains(code)) {
         ". To create the tables elsewhere, give --schema NAME if the statements name no schema, or another database: -d DBNAME. To fill \
-         tables that exist, give --all-tables, or --table"
+         tables that exist, give --all-tables or --table NAME instead of --ddl"
     } else if error.code() == Some(&SqlState::UNDEFINED_OBJECT) {
         ". Create it in that database first, or leave it out of the statement"
     } else if is_of_missing_extension(&error) {

@@ -23,7 +23,8 @@ pub(crate) struct Document {
 /// If there is none, or one cannot be read.
 pub(crate) fn in_file(file: &Path) -> Result<Vec<Document>, Failure> {
     let name = file.display();
-    let text = input::file(file).map_err(|error| Usage(format!("cannot read {name}: {error}")))?;
+    let failed = |error: String| Usage(format!("cannot read {name}: {}", input::for_runs(error)));
+    let text = input::file(file).map_err(failed)?;
     Ok(all(&text).map_err(|error| Usage(format!("{name}: {error}")))?)
 }
 

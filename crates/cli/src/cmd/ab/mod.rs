@@ -377,7 +377,7 @@ impl Work<'_> {
         let Rounds { runs, look } = rounds;
         let judge = &self.arguments.judge;
         let comparisons = self.comparisons(&runs, look)?;
-        self.printer.say(text::again(&self.labels()));
+        self.printer.say(text::again(&self.labels(), judge));
         for note in text::notes(&runs) {
             self.printer.say(note);
         }

@@ -4,8 +4,9 @@ use std::fmt::Write;
 use std::time::Duration;
 
 use indicatif::HumanDuration;
-use measure::compare::{Comparison, Difference, Looks, Sides};
+use measure::compare::{Comparison, Difference, Looks, Options, Sides};
 use measure::{Figure, Run, human, judged_figures};
+use server::quote::shell_word;
 
 use crate::app::plain::plain;
 use crate::cmd::ab::Arm;
@@ -148,10 +149,53 @@ pub(crate) fn notes(runs: &[Vec<Run>]) -> Vec<String> {
     told.collect()
 }
 
-/// Commands that repeat the comparison of the saved runs.
-pub(crate) fn again(labels: &[&str]) -> String {
+/// Commands that repeat the comparison of the saved runs, with the options that decide the verdicts.
+pub(crate) fn again(labels: &[&str], judge: &JudgeArgs) -> String {
+    let options = judging(judge);
     let commands = labels[1..].iter().map(|label| {
-        format!("to compare these runs again: pgrig compare --paired --anyway {} {label}", labels[0])
+        format!("to compare these runs again: pgrig compare --paired --anyway {options}{} {label}", labels[0])
     });
     commands.collect::<Vec<_>>().join("\n")
+}
+
+/// The options of `compare` that judge in the same way, each with a space after it.
+fn judging(judge: &JudgeArgs) -> String {
+    let mut options = String::new();
+    if !judge.figures.is_empty() {
+        let _ = write!(options, "--figures {} ", shell_word(&judge.figures.join(",")));
+    }
+    if judge.threshold.to_bits() != Options::default().threshold.to_bits() {
+        // Without the digits that the division by 100 has added.
+        let _ = write!(options, "--threshold {}% ", (judge.threshold * 1e8).round() / 1e6);
+    }
+    options
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::cmd::compare::args::Format;
+
+    #[test]
+    fn the_command_judges_the_runs_in_the_same_way() {
+        let judge = |figures: &[&str], percent: f64| JudgeArgs {
+            threshold: percent / 100.0,
+            figures: figures.iter().map(|&name| name.to_owned()).collect(),
+            fail_on: Vec::new(),
+            format: Format::Text,
+            json: None,
+        };
+        for (judge, labels, told) in [
+            (judge(&[], 5.0), &["x-a", "x-b"][..], "pgrig compare --paired --anyway x-a x-b"),
+            (
+                judge(&["tps", "wal"], 7.0),
+                &["x-a", "x-b"],
+                "pgrig compare --paired --anyway --figures tps,wal --threshold 7% x-a x-b",
+            ),
+            (judge(&[], 0.1), &["x-a", "x-b"], "pgrig compare --paired --anyway --threshold 0.1% x-a x-b"),
+        ] {
+            assert_eq!(again(labels, &judge), format!("to compare these runs again: {told}"));
+        }
+        assert_eq!(again(&["x-a", "x-b", "x-c"], &judge(&["tps"], 5.0)).lines().count(), 2);
+    }
 }

@@ -302,7 +302,14 @@ impl DdlArgs {
         let read = |option: &str, path: &PathBuf| {
             let name = input::shown(path);
             input::file_or_stdin(path)
-                .map_err(|error| Usage(format!("cannot read {option} {name}: {error}")))
+                .map_err(|error| {
+                    let error = if option == "--model" {
+                        input::for_model(error)
+                    } else {
+                        input::for_schema(error, path)
+                    };
+                    Usage(format!("cannot read {option} {name}: {error}"))
+                })
                 .map(|text| (text, name))
         };
         if let Some(path) = &self.schema_file {

@@ -15,6 +15,14 @@ SELECT r.rolsuper AS is_superuser,
            AND has_schema_privilege(n.oid, 'CREATE')) AS a_schema,
        pg_has_role(current_user, 'pg_monitor', 'USAGE') AS may_monitor,
        (SELECT count(*) FROM own_tables) AS tables,
-       (SELECT count(*) FROM own_tables WHERE NOT has_any_column_privilege(oid, 'SELECT')) AS unreadable_tables
+       (SELECT count(*) FROM own_tables WHERE NOT has_any_column_privilege(oid, 'SELECT')) AS unreadable_tables,
+       -- Of the tables of a model.
+       ARRAY(SELECT DISTINCT quote_ident(n.nspname) FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace
+              WHERE c.relkind IN ('r', 'p') AND NOT c.relispartition
+                AND n.nspname !~ '^(pg_|pgrig($|_))' AND n.nspname <> 'information_schema'
+                AND NOT has_schema_privilege(n.oid, 'USAGE')
+                AND NOT EXISTS (SELECT FROM pg_depend d
+                                 WHERE d.classid = 'pg_catalog.pg_class'::regclass AND d.objid = c.oid AND d.deptype = 'e')
+              ORDER BY 1) AS closed_schemas
   FROM pg_roles r
  WHERE r.rolname = current_user

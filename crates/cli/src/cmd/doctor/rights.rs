@@ -22,6 +22,8 @@ pub(super) struct Rights {
     tables: i64,
     /// Number of those of which the role may read no column.
     unreadable_tables: i64,
+    /// Schemas with tables that the role may not use, quoted.
+    closed_schemas: Vec<String>,
 }
 
 impl Rights {
@@ -37,6 +39,7 @@ impl Rights {
             a_schema: row.get("a_schema"),
             tables: row.get("tables"),
             unreadable_tables: row.get("unreadable_tables"),
+            closed_schemas: row.get("closed_schemas"),
         })
     }
 
@@ -125,7 +128,9 @@ impl Rights {
             None if self.may_create_databases => "yes".to_owned(),
             None => format!("no: run ALTER ROLE {role} CREATEDB"),
         };
-        let ddl = "yes: it only reads this database, and measures on pgrig's own server".to_owned();
+        let ddl = self.closed(&role).unwrap_or_else(|| {
+            "yes: it only reads this database, and measures on pgrig's own server".to_owned()
+        });
         [
             ("fill", fill),
             ("model", self.model(&role)),
@@ -155,12 +160,24 @@ impl Rights {
 
     /// Whether a model can be captured, on a standby too.
     fn model(&self, role: &str) -> String {
+        if let Some(no) = self.closed(role) {
+            return no;
+        }
         match (self.tables, self.unreadable_tables) {
             (0, _) => "nothing to capture: this database has no tables".to_owned(),
             (_, 0) => "yes".to_owned(),
+            (tables, unreadable) if tables == unreadable => format!(
+                "no: {role} may SELECT from no table: run GRANT pg_read_all_data TO {role} (14 and later), or grant SELECT"
+            ),
             (tables, unreadable) => format!(
                 "yes, without statistics of {unreadable} of {tables} tables, for which {role} lacks SELECT"
             ),
         }
+    }
+
+    /// The answer for verbs that read the catalogs on all tables, if the role may not use a schema.
+    fn closed(&self, role: &str) -> Option<String> {
+        let schemas = self.closed_schemas.join(", ");
+        (!schemas.is_empty()).then(|| format!("no: run GRANT USAGE ON SCHEMA {schemas} TO {role}"))
     }
 }

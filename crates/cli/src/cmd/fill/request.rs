@@ -119,8 +119,10 @@ impl FillArgs {
     /// The SQL of --ddl.
     pub(crate) fn ddl(&self) -> Result<Option<String>, Usage> {
         let read = |path: &PathBuf| {
-            let text = input::file_or_stdin(path)
-                .map_err(|error| Usage(format!("cannot read --ddl {}: {error}", path.display())))?;
+            let failed = |error: String| {
+                Usage(format!("cannot read --ddl {}: {}", path.display(), input::for_schema(error, path)))
+            };
+            let text = input::file_or_stdin(path).map_err(failed)?;
             sql_of_script(&text).map_err(|error| Usage(error.to_string()))
         };
         self.ddl.as_ref().map(read).transpose()
@@ -130,7 +132,7 @@ impl FillArgs {
     fn model(&self) -> Result<Option<Model>, Usage> {
         let read = |path: &PathBuf| {
             let failed = |error: String| Usage(format!("--model {}: {error}", path.display()));
-            let text = input::file(path).map_err(failed)?;
+            let text = input::file(path).map_err(|error| failed(input::for_model(error)))?;
             Model::read(&text).map_err(|error| failed(error.to_string()))
         };
         self.model.as_ref().map(read).transpose()

@@ -232,6 +232,8 @@ mod tests {
             ("backup --restore a.dump", "--restore", "pgrig backup check --restore a.dump"),
             ("micro --expr i+1 --expr=i+2", "--expr", "pgrig micro i+1 i+2"),
             ("-s 5 -i -h 127.0.0.1 shop", "-s", "pgrig fill --scale 5 -h 127.0.0.1 -d shop"),
+            ("-i -s 1 -n -q shop", "-i", "pgrig fill --scale 1 -I tgp -q -d shop"),
+            ("-i -I dtgvp -s 1 --no-vacuum shop", "-i", "pgrig fill --scale 1 -I dtgp -d shop"),
         ] {
             let words: Vec<String> = line.split(' ').map(str::to_owned).collect();
             let remedy = remedy(&words, option).unwrap();

@@ -144,18 +144,38 @@ const SWITCHES: [(&str, &str); 4] = [
     ("--unlogged-tables", "--unlogged"),
 ];
 
+/// pgbench's options that leave out the vacuum; `pgrig fill` has only steps.
+const NO_VACUUM: [&str; 2] = ["-n", "--no-vacuum"];
+
+/// Options that name the steps.
+const STEPS: [&str; 2] = ["-I", "--init-steps"];
+
+/// The steps of `pgrig fill` without the vacuum.
+fn without_vacuum(words: &[String]) -> String {
+    let given = STEPS.iter().find_map(|option| value_of(words, option));
+    let given = given.map(|steps| steps.replace('v', "")).filter(|steps| !steps.is_empty());
+    given.unwrap_or_else(|| "tgp".to_owned())
+}
+
 /// The remedy for pgbench's -i without a verb: the same tables, on the same server.
 pub(super) fn initialize(words: &[String]) -> String {
     let scale = value_of(words, "-s").or_else(|| value_of(words, "--scale"));
     let scale = scale.filter(|scale| scale.parse::<u64>().is_ok()).unwrap_or_else(|| "N".to_owned());
     let mut kept = vec!["fill".to_owned(), "--scale".to_owned(), scale];
+    let no_vacuum = words.iter().find(|word| NO_VACUUM.contains(&word.as_str()));
+    let mut left_out = vec!["-s", "--scale"];
+    if no_vacuum.is_some() {
+        left_out.extend(STEPS);
+    }
     let mut rest = words.iter();
     while let Some(word) = rest.next() {
-        if ["-s", "--scale"].contains(&word.as_str()) || OF_LOAD.contains(&word.as_str()) {
+        if Some(word) == no_vacuum {
+            kept.extend(["-I".to_owned(), without_vacuum(words)]);
+        } else if left_out.iter().any(|option| option == word) || OF_LOAD.contains(&word.as_str()) {
             rest.next();
         } else if OF_PGBENCH.contains(&word.as_str()) {
             kept.extend([word.clone()].into_iter().chain(rest.next().cloned()));
-        } else if OF_PGBENCH.iter().any(|option| is_joined(word, option)) {
+        } else if OF_PGBENCH.iter().any(|option| is_joined(word, option) && !left_out.contains(option)) {
             kept.push(word.clone());
         } else if let Some((_, switch)) = SWITCHES.iter().find(|(given, _)| given == word) {
             kept.push((*switch).to_owned());

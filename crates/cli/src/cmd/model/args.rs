@@ -28,9 +28,9 @@ pub(crate) struct ModelArgs {
 pub(crate) enum ModelAction {
     /// Read a database's catalogs and statistics into a model
     ///
-    /// One read-only transaction reads catalogs, sizes and pg_stats. It reads no table, unless you give --aggregates. Any role
-    /// can capture a model; for columns that the role may not SELECT, the model has no statistics. Run ANALYZE first if
-    /// the statistics are old.
+    /// One read-only transaction reads catalogs, sizes and pg_stats. It reads no table, unless you give --aggregates. The role
+    /// needs USAGE on the schemas, and SELECT on at least one column; for columns that it may not SELECT, the model has no
+    /// statistics. Run ANALYZE first if the statistics are old.
     Capture(Box<CaptureArgs>),
     /// Print a model's tables and columns
     Show(ShowArgs),

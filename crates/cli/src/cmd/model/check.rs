@@ -108,7 +108,7 @@ fn read_model(name: &str) -> Result<Option<Model>, Failure> {
         return Ok(None);
     }
     let failed = |error: String| Usage(format!("{name}: {error}"));
-    let text = input::file(path).map_err(failed)?;
+    let text = input::file(path).map_err(|error| failed(input::for_model(error)))?;
     Ok(Some(Model::read(&text).map_err(|error| failed(error.to_string()))?))
 }
 

@@ -13,7 +13,7 @@ use std::hash::{BuildHasher, Hasher};
 use std::io::{self, Write};
 use std::time::Duration;
 
-use catalog::Aggregates;
+use catalog::{Aggregates, CatalogError};
 use model::{Model, Privacy};
 use pgserver::Spec;
 use tokio::runtime::Builder;
@@ -53,7 +53,8 @@ fn capture(arguments: &CaptureArgs, printer: &Printer) -> Result<(), Failure> {
         let steps = |text: &str| shown.step(text);
         let schema = arguments.schema.as_deref();
         let work = check::capture(&connection, schema, asked, arguments.timeout, &steps);
-        let facts = answered(work, arguments.timeout, "--timeout").await?;
+        let facts = answered(work, arguments.timeout, "--timeout").await;
+        let facts = facts.map_err(|failure| with_schema(failure, schema))?;
         drop(shown);
         let keep = arguments.keep_values.clone();
         let model = Model::of(&facts, &Privacy { k: arguments.k, keep, seed: random() });
@@ -150,6 +151,16 @@ async fn answered<T>(
     }
 }
 
+/// The error of schemas that the role may not use, with the option that leaves them out.
+fn with_schema(failure: Failure, schema: Option<&str>) -> Failure {
+    let is_closed = |error: &&CatalogError| {
+        matches!(error, CatalogError::SchemaPrivilege { .. } | CatalogError::SchemaPrivileges { .. })
+    };
+    let error = failure.error::<CatalogError>().filter(is_closed).filter(|_| schema.is_none());
+    let text = error.map(|error| format!("{error}, or give --schema NAME for a schema that it may use"));
+    text.map_or(failure, |text| Usage(text).into())
+}
+
 /// A random seed. The user cannot choose it, so that nobody can undo the random replacements.
 fn random() -> u64 {
     RandomState::new().build_hasher().finish()
@@ -157,7 +168,7 @@ fn random() -> u64 {
 
 fn show(arguments: &ShowArgs, printer: &Printer) -> Result<(), Failure> {
     let failed = |error: String| Usage(format!("{}: {error}", arguments.file.display()));
-    let text = input::file(&arguments.file).map_err(failed)?;
+    let text = input::file(&arguments.file).map_err(|error| failed(input::for_model(error)))?;
     let model = Model::read(&text).map_err(|error| failed(error.to_string()))?;
     if arguments.values {
         return Ok(printer.result(text::values(&model))?);

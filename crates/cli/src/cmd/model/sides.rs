@@ -62,7 +62,7 @@ pub(super) async fn checked(
             return Err(Usage(text).into());
         }
         // The names are the server's own: the role may not use the schema.
-        Err(CatalogError::SchemaPrivilege { .. }) => {
+        Err(CatalogError::SchemaPrivilege { .. } | CatalogError::SchemaPrivileges { .. }) => {
             return Err(unseen(connection, name, database).await?.into());
         }
         facts => explained(connection, facts).await?,

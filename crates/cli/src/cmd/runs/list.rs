@@ -21,6 +21,8 @@ const TIME: usize = "20261124T081827Z".len();
 /// Columns, and those that a narrow terminal does without, the first one first.
 const COLUMNS: [&str; 7] = ["run", "verb", "label", "measured", "result", "status", "size"];
 const SPARED: [&str; 4] = ["size", "measured", "label", "verb"];
+/// The configuration of a fill of several tables that contains those of the tables.
+const ALL_TABLES: &str = "all tables";
 /// Most judged figures that are shown for a run with one configuration.
 const MOST_FIGURES: usize = 2;
 
@@ -138,14 +140,23 @@ fn short<'i>(id: &'i str, ids: &[&str]) -> &'i str {
     id.get(..length).unwrap_or(id)
 }
 
-/// The result in a few words: the judged figures of the only configuration, or the first figure of
-/// the best configuration.
+/// The result in a few words.
 fn result(saved: &Saved) -> String {
-    let Ok(found) = figures(&saved.path) else { return "unreadable".to_owned() };
-    let judged = judged_among(&saved.head.verb, found, &[]);
+    let verb = &saved.head.verb;
+    figures(&saved.path).map_or_else(|_| "unreadable".to_owned(), |found| of_figures(verb, found))
+}
+
+/// The judged figures of the only configuration, or of the one that contains the others; otherwise the first figure of the best
+/// configuration.
+fn of_figures(verb: &str, found: Vec<(Figure, f64)>) -> String {
+    let judged = judged_among(verb, found, &[]);
     let Some((first, _)) = judged.first() else { return "-".to_owned() };
     let same: Vec<&(Figure, f64)> = judged.iter().filter(|(figure, _)| figure.name == first.name).collect();
-    let is_whole = [saved.head.verb.as_str(), "total"].contains(&first.config.as_str());
+    let of_all = same.iter().find(|(figure, _)| verb == "fill" && figure.config == ALL_TABLES);
+    if let Some((figure, number)) = of_all {
+        return value(figure, *number);
+    }
+    let is_whole = [verb, "total"].contains(&first.config.as_str());
     if is_whole && same.len() == 1 {
         let shown: Vec<String> =
             judged.iter().take(MOST_FIGURES).map(|(figure, number)| value(figure, *number)).collect();
@@ -198,5 +209,17 @@ mod tests {
         assert_eq!(short(ids[0], &ids), ids[0]);
         assert_eq!(short(ids[2], &ids), "20261124T081828Z");
         assert_eq!(short(ids[0], &[ids[0], ids[2]]), "20261124T081827Z");
+    }
+
+    #[test]
+    fn the_result_of_a_fill_is_that_of_all_tables() {
+        let total = |config: &str, seconds: f64| {
+            let (config, name) = (config.to_owned(), "total".to_owned());
+            (Figure { config, name, unit: FigureUnit::Seconds }, seconds)
+        };
+        let of_tables = vec![total("s9.customers", 0.176), total("s9.orders", 0.5)];
+        assert_eq!(of_figures("fill", of_tables.clone()), "total 176 ms: s9.customers, best of 2");
+        let with_all = [of_tables, vec![total("all tables", 0.705)]].concat();
+        assert_eq!(of_figures("fill", with_all), "total 705 ms");
     }
 }

@@ -62,7 +62,7 @@ fn text(run: &Run, size: usize) -> String {
 /// All figures of a run with one configuration; otherwise those that `compare` judges.
 fn of_figures(run: &Run) -> String {
     let all = figures(run);
-    let Some((first, _)) = all.first() else { return "no figure: no trial is complete".to_owned() };
+    let Some((first, _)) = all.first() else { return without_figures(run) };
     let is_one = all.iter().all(|(figure, _)| figure.config == first.config);
     let judged = judged_figures(run, &[]);
     let shown = if is_one || judged.is_empty() { &all } else { &judged };
@@ -78,4 +78,17 @@ fn of_figures(run: &Run) -> String {
         more => format!("\n{more} more figures are in the document (--json)"),
     };
     trimmed(&table) + &more
+}
+
+/// The text on a run without figures: of `model check`, the share of the statistics that agree.
+fn without_figures(run: &Run) -> String {
+    let of_copy =
+        run.trials.iter().find_map(|trial| Some((trial.value("fields-within")?, trial.value("fields")?)));
+    match of_copy {
+        Some((within, fields)) if run.verb == "model" => format!(
+            "statistics  {:.1} % of {fields} fields are as in the original",
+            within / fields.max(1.0) * 100.0
+        ),
+        _ => "no figure: no trial is complete".to_owned(),
+    }
 }

@@ -4,7 +4,7 @@ use clap::{ArgGroup, Args};
 use fill::{Amount, InitSteps, Request};
 
 use crate::app::args::{MOST_PARTITIONS, up_to};
-use crate::app::size::Size;
+use crate::app::size::{Size, without_database};
 use crate::cmd::fill::args::{Index, MOST_ROWS, MOST_SCALE, PartitionBy, partitions};
 
 /// Calculate the size of pgbench's tables from rows or scale, or the reverse, without a server
@@ -20,6 +20,7 @@ use crate::cmd::fill::args::{Index, MOST_ROWS, MOST_SCALE, PartitionBy, partitio
 )]
 pub(crate) struct SizeArgs {
     /// Size of pgbench's tables and indexes, for example 73GB
+    #[arg(value_parser = without_database)]
     pub(crate) size: Option<Size>,
 
     /// Instead of SIZE: pgbench's scale

@@ -229,6 +229,10 @@ fn measures_distances(rig: &Rig, server: &Server<'_>) {
     let two = tables("two", "(i % 1000) ^ 1.2", "'other ' || (i % 8) / 3", "1 + i % 502 * 2");
     two.execute("INSERT INTO rows(parent) SELECT NULL FROM generate_series(1, 50)");
     let shown = rig.done("model check one two --columns --instance default").stdout;
+    let agree =
+        shown.lines().find(|line| line.starts_with("statistics  ")).unwrap_or_else(|| panic!("{shown}"));
+    let saved = rig.done("runs show latest:model").stdout;
+    assert!(saved.lines().any(|line| line == agree), "{saved}");
     let distances = shown.split_once("other distribution").unwrap_or_else(|| panic!("{shown}")).1;
     let distance = |column: &str| -> f64 {
         let line = distances

@@ -26,7 +26,7 @@ impl Planner<'_> {
         let ran = ddl::run_script(self.connection, statements).await;
         match ran {
             Err(FillError::Ddl { problem, sqlstate }) if !self.request.modelled.is_empty() => {
-                let problem = problem.strip_suffix(", or --table").unwrap_or(&problem);
+                let problem = problem.strip_suffix(ddl::INSTEAD_OF_DDL).unwrap_or(&problem);
                 let remedy = if sqlstate == Some(SqlState::SYNTAX_ERROR) {
                     ". If this server is older than the original's, edit ddl in the model, or fill a server of the original's version"
                 } else {

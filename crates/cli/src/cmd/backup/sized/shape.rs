@@ -30,8 +30,11 @@ pub(super) fn read(arguments: &RehearseArgs, printer: &Printer) -> Result<ReadSh
     let major = arguments.server.address.embedded.pg_version.map(pgserver::Major::number);
     let text = |option: &str, path: &std::path::PathBuf| {
         let name = input::shown(path);
-        let text = input::file_or_stdin(path)
-            .map_err(|error| Usage(format!("cannot read {option} {name}: {error}")))?;
+        let text = input::file_or_stdin(path).map_err(|error| {
+            let error =
+                if option == "--model" { input::for_model(error) } else { input::for_schema(error, path) };
+            Usage(format!("cannot read {option} {name}: {error}"))
+        })?;
         Ok::<_, Usage>((text, name))
     };
     if let Some(path) = &arguments.sized.schema_file {

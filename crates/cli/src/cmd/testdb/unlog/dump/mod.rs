@@ -157,18 +157,14 @@ fn warn(summary: &Summary, printer: &Printer) {
     if summary.is_cut_off {
         printer.warn("the dump lacks the last line of pg_dump: it may be truncated");
     }
-    if summary.tables == 0 && summary.left.is_empty() {
+    if summary.tables == 0 && summary.unlogged_tables == 0 && summary.left.is_empty() {
         printer.warn("this dump creates no table");
     }
 }
 
 fn text(summary: &Summary, speed: &str) -> String {
     let partitioned = summary.left.iter().filter(|left| left.why == Why::Partitioned).count() as u64;
-    let mut lines = vec![format!(
-        "{} and {} made unlogged",
-        counted(summary.tables, "table"),
-        counted(summary.sequences, "sequence")
-    )];
+    let mut lines = vec![made_unlogged(summary)];
     if partitioned > 0 {
         lines.push(format!(
             "{} unchanged: their partitions hold the rows",
@@ -198,6 +194,22 @@ fn text(summary: &Summary, speed: &str) -> String {
     lines.join("\n")
 }
 
+/// The number of tables and sequences that were made unlogged, and of those that were so before.
+fn made_unlogged(summary: &Summary) -> String {
+    let Summary { tables, unlogged_tables, sequences, left, .. } = summary;
+    if *tables == 0 && *sequences == 0 && *unlogged_tables > 0 && left.is_empty() {
+        return match unlogged_tables {
+            1 => "the only table of this dump is unlogged already".to_owned(),
+            all => format!("all {all} tables of this dump are unlogged already"),
+        };
+    }
+    let made = format!("{} and {} made unlogged", counted(*tables, "table"), counted(*sequences, "sequence"));
+    match unlogged_tables {
+        0 => made,
+        before => format!("{made}\n{} unchanged: unlogged already", counted(*before, "table")),
+    }
+}
+
 fn speed(length: u64, elapsed: Duration, is_read_twice: bool) -> String {
     let seconds = elapsed.as_secs_f64();
     let twice = if is_read_twice { ", read twice" } else { "" };
@@ -206,4 +218,22 @@ fn speed(length: u64, elapsed: Duration, is_read_twice: bool) -> String {
         bytes(length),
         length as f64 / 1e6 / seconds.max(1e-9)
     )
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn tables_that_are_unlogged_already_are_counted() {
+        for (tables, unlogged_tables, told) in [
+            (0, 2, "all 2 tables of this dump are unlogged already"),
+            (0, 1, "the only table of this dump is unlogged already"),
+            (3, 0, "3 tables and 0 sequences made unlogged"),
+            (1, 1, "1 table and 0 sequences made unlogged\n1 table unchanged: unlogged already"),
+        ] {
+            let summary = Summary { tables, unlogged_tables, ..Summary::default() };
+            assert_eq!(made_unlogged(&summary), told);
+        }
+    }
 }
