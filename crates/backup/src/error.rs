@@ -187,10 +187,16 @@ fn too_small(size: u64, up_to: u64, least: u64) -> String {
     let enough = format!("{}MB", least / 1_000_000);
     match (size < least, up_to < least) {
         (true, true) => {
-            format!("{} are not enough data for a forecast: give --size and --up-to, each {enough} or more", bytes(size.min(up_to)))
+            format!(
+                "{} are not enough data for a forecast: give --size and --up-to, each {enough} or more",
+                bytes(size.min(up_to))
+            )
         }
         (true, false) => {
-            format!("tables and indexes of {} are too small for a forecast: give --size {enough} or more", bytes(size))
+            format!(
+                "tables and indexes of {} are too small for a forecast: give --size {enough} or more",
+                bytes(size)
+            )
         }
         (false, _) => {
             format!("--up-to {} is too small for a forecast: give --up-to {enough} or more", bytes(up_to))

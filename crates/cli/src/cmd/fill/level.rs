@@ -91,7 +91,8 @@ mod tests {
         let arguments = FillArgs::of_flags(&flags.join(" ")).unwrap();
         assert_eq!((arguments.fillfactor, arguments.unlogged, arguments.data_only), (20, false, true));
 
-        let line: Vec<OsString> = ["pgrig", "fill", "1GB", "--level", "1", "--unlogged"].map(Into::into).into();
+        let line: Vec<OsString> =
+            ["pgrig", "fill", "1GB", "--level", "1", "--unlogged"].map(Into::into).into();
         let expanded = with_level(&line, Level::Plain);
         assert!(!expanded.iter().any(|argument| argument == "--logged"), "{expanded:?}");
     }

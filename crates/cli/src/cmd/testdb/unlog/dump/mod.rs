@@ -87,7 +87,9 @@ fn database_instead(file: &Path) -> Option<String> {
     let is_missing = !file.try_exists().ok()?;
     is_missing.then(|| {
         let name = shell_word(name);
-        format!("cannot read {name}: the file does not exist; check the path; to name a database, give -d {name}")
+        format!(
+            "cannot read {name}: the file does not exist; check the path; to name a database, give -d {name}"
+        )
     })
 }
 
