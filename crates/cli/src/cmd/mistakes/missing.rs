@@ -34,9 +34,15 @@ pub(super) fn remedy(words: &[String]) -> Option<String> {
             "no file for the model is given: give -o FILE, too, or --explain to see the queries"
         }
         ["model", "show", ..] => "give the file of a model, for example: pgrig model show shop.model.toml",
+        ["model", "check", original, ..] if !original.starts_with('-') => {
+            let mut words = words.to_vec();
+            words.insert(3, "copy".to_owned());
+            return Some(format!("give the original, then the copy, for example: pgrig {}\n", shown(&words)));
+        }
         ["model", "check", ..] => {
             "give the original, then the copy, for example: pgrig model check shop copy"
         }
+        ["completions", ..] => "give the name of the shell, for example: pgrig completions bash",
         ["runs", "rm", ..] => "give the runs to remove: their ids or labels (pgrig runs list shows them)",
         ["runs", "export", ..] => {
             return Some(format!("give the runs, and a file for them: {}\n", of_export(words)));
@@ -134,6 +140,13 @@ mod tests {
             let words: Vec<String> = line.split(' ').map(str::to_owned).collect();
             assert_eq!(of_export(&words), told);
         }
+    }
+
+    #[test]
+    fn a_model_gets_a_copy_to_check() {
+        let words = ["model", "check", "t.toml", "--instance", "default"].map(str::to_owned);
+        let told = remedy(&words).unwrap();
+        assert!(told.ends_with("pgrig model check t.toml copy --instance default\n"), "{told}");
     }
 
     #[test]
