@@ -325,6 +325,18 @@ mod tests {
     use super::*;
 
     #[test]
+    fn sizes_that_are_too_small_name_the_option_that_limits_them() {
+        for (size, up_to, said) in [
+            (295_000, 10_000_000, ": give --size 10MB or more"),
+            (1_000_000_000, 5_000_000, ": give --up-to 10MB or more"),
+            (1_000_000, 1_000_000, ": give --size and --up-to, each 10MB or more"),
+        ] {
+            let told = BackupError::TooSmall { size, up_to, least: 10_000_000 }.to_string();
+            assert!(told.ends_with(said), "{told}");
+        }
+    }
+
+    #[test]
     fn programs_that_are_too_old_get_packages_and_an_instance_that_exist() {
         let old = || BackupError::TooOld {
             path: PathBuf::from("/usr/bin"),
