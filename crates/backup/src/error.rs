@@ -95,7 +95,7 @@ pub enum BackupError {
         free: u64,
     },
     /// The sizes to measure are too small.
-    #[error("{}", too_small(*.size, *.up_to, *.least))]
+    #[error("{}", too_small(*size, *up_to, *least))]
     TooSmall {
         /// The size of the forecast.
         size: u64,
