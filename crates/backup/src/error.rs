@@ -95,13 +95,13 @@ pub enum BackupError {
         free: u64,
     },
     /// The sizes to measure are too small.
-    #[error(
-        "the largest measured size would be {}, which is too small for a forecast: give {} or more with --up-to and --size", bytes(*.largest), bytes(*.least)
-    )]
+    #[error("{}", too_small(*size, *up_to, *least))]
     TooSmall {
-        /// The largest.
-        largest: u64,
-        /// The least that it may be.
+        /// The size of the forecast.
+        size: u64,
+        /// The largest size that may be measured.
+        up_to: u64,
+        /// The least that both may be.
         least: u64,
     },
     /// The data cannot be made.
@@ -180,6 +180,28 @@ pub enum Instead {
     Instance(u16),
     /// Leave out this option, which sets the version of the servers of a forecast.
     Without(&'static str),
+}
+
+/// The sizes of a forecast that are too small, and the options that set them.
+fn too_small(size: u64, up_to: u64, least: u64) -> String {
+    let enough = format!("{}MB", least / 1_000_000);
+    match (size < least, up_to < least) {
+        (true, true) => {
+            format!(
+                "{} are not enough data for a forecast: give --size and --up-to, each {enough} or more",
+                bytes(size.min(up_to))
+            )
+        }
+        (true, false) => {
+            format!(
+                "tables and indexes of {} are too small for a forecast: give --size {enough} or more",
+                bytes(size)
+            )
+        }
+        (false, _) => {
+            format!("--up-to {} is too small for a forecast: give --up-to {enough} or more", bytes(up_to))
+        }
+    }
 }
 
 /// How to install client programs of this major version; 0 is any.
@@ -301,6 +323,18 @@ impl<T> OnPath<T> for std::io::Result<T> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn sizes_that_are_too_small_name_the_option_that_limits_them() {
+        for (size, up_to, said) in [
+            (295_000, 10_000_000, ": give --size 10MB or more"),
+            (1_000_000_000, 5_000_000, ": give --up-to 10MB or more"),
+            (1_000_000, 1_000_000, ": give --size and --up-to, each 10MB or more"),
+        ] {
+            let told = BackupError::TooSmall { size, up_to, least: 10_000_000 }.to_string();
+            assert!(told.ends_with(said), "{told}");
+        }
+    }
 
     #[test]
     fn programs_that_are_too_old_get_packages_and_an_instance_that_exist() {

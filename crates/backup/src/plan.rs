@@ -229,6 +229,12 @@ fn hindrance(way: &Way, facts: &Facts, programs: &Programs, load: Option<&Load>)
         ));
     }
     if way.is_base() {
+        // No setting helps a server that is too old.
+        if way.format == Format::Incremental
+            && let Some(why) = incremental::too_old(facts)
+        {
+            return Some(why);
+        }
         if let Some(why) = facts.no_base_backup() {
             return Some(why);
         }

@@ -1,12 +1,25 @@
 //! Errors of a table that is filled among others, where `--column` names the table, too.
 
-use super::error::CatalogError;
+use super::error::{CatalogError, SampleError};
 use super::info::TableInfo;
 
 /// The option of the remedies.
 const OPTION: &str = "--column ";
 
 impl CatalogError {
+    /// The error for a user who gave these specifications: the name of each column, and the text after `--column`. Those of the columns
+    /// of a violated CHECK are to be changed.
+    #[must_use]
+    pub fn of_given(mut self, options: &[(String, String)]) -> Self {
+        if let Self::Sample(error) = &mut self
+            && let SampleError::Check { columns, given, .. } = &mut **error
+        {
+            let of_check = options.iter().filter(|(column, _)| columns.contains(column));
+            *given = of_check.map(|(_, option)| option.clone()).collect();
+        }
+        self
+    }
+
     /// The error for people who fill several tables: in its remedy, options name the table: `--column orders.NAME=SPEC`.
     #[must_use]
     pub fn among_tables(self, info: &TableInfo) -> Self {

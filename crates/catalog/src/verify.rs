@@ -277,7 +277,15 @@ impl Trial<'_> {
                 let columns = self.checked((&constraint, &definition), db);
                 let example = self.example(&columns, &definition);
                 let columns = columns.into_iter().map(str::to_owned).collect();
-                SampleError::Check { table, definition, columns, constraint, row, example }
+                SampleError::Check {
+                    table,
+                    definition,
+                    columns,
+                    constraint,
+                    row,
+                    example,
+                    given: Box::default(),
+                }
             }
             &SqlState::UNIQUE_VIOLATION | &SqlState::EXCLUSION_VIOLATION => {
                 let key = self.info.keys.iter().find(|key| key.name == name);

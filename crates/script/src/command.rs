@@ -172,6 +172,12 @@ impl Sql {
         out.extend_from_slice(&self.text.as_bytes()[done..]);
     }
 
+    /// The first variable that is not defined, so that [`write`](Self::write) leaves `:name` in the text.
+    pub fn undefined(&self, variables: &Variables) -> Option<&str> {
+        let (place, _) = self.references.iter().find(|(_, slot)| variables.text(*slot).is_none())?;
+        self.text[place.clone()].strip_prefix(':')
+    }
+
     /// The text with `$1`, `$2` … for variables, for the extended query protocol.
     pub fn parameterised(&self) -> &str {
         &self.parameterised

@@ -45,14 +45,19 @@ pub(super) fn note(trials: &[Trial]) -> Option<String> {
     })
 }
 
-/// Why no incremental backup can be made and restored, with the remedy.
+/// Why a server of this version makes no incremental backups, with the remedy.
+pub(crate) fn too_old(facts: &Facts) -> Option<String> {
+    let server = facts.major;
+    (server < FIRST).then(|| {
+        format!(
+            "a server of version {server} makes no incremental backups: rehearse it on a server of version {FIRST} or later"
+        )
+    })
+}
+
+/// Why no incremental backup can be made and restored by a server that is new enough, with the remedy.
 pub(crate) fn hindrance(facts: &Facts, programs: &Programs) -> Option<String> {
     let (server, client) = (facts.major, programs.major);
-    if server < FIRST {
-        return Some(format!(
-            "a server of version {server} makes no incremental backups: rehearse it on a server of version {FIRST} or later"
-        ));
-    }
     if client != server {
         return Some(format!(
             "pg_combinebackup combines only backups of its own version, and that in {} has version {client}: give programs of version \

@@ -160,7 +160,7 @@ impl Facts {
         if self.wal_level == "minimal" || self.senders < 2 {
             return Some(format!(
                 "the server has wal_level = {} and max_wal_senders = {}: a base backup needs wal_level = replica and two senders (pgrig's \
-                 own server has them with --profile stock)",
+                 own server has them with --profile stock; if it runs, run pgrig server stop first)",
                 self.wal_level, self.senders
             ));
         }

@@ -10,10 +10,8 @@ use super::options;
 pub enum SampleError {
     /// A sample row violates a CHECK.
     #[error(
-        "{table}: the rows would violate {constraint}, CHECK ({definition}). {row}. Describe its columns with \
-         --column {}{}",
-        options(columns, "SPEC"),
-        example.map_or(String::new(), |topic| format!(", for example {topic}"))
+        "{table}: the rows would violate {constraint}, CHECK ({definition}). {row}. {}",
+        of_check(columns, given, *example)
     )]
     Check {
         /// Schema and name.
@@ -28,6 +26,8 @@ pub enum SampleError {
         row: String,
         /// A specification that the name of the only column suggests.
         example: Option<&'static str>,
+        /// The user's specifications of its columns, as given.
+        given: Box<[String]>,
     },
     /// A sample row fits no partition.
     #[error(
@@ -133,4 +133,14 @@ pub enum SampleError {
         /// The row, as the server prints it.
         row: String,
     },
+}
+
+/// The remedy for rows that violate a CHECK.
+fn of_check(columns: &[String], given: &[String], example: Option<&str>) -> String {
+    if !given.is_empty() {
+        let given: Vec<String> = given.iter().map(|option| format!("'{option}'")).collect();
+        return format!("Change --column {}", given.join(" or "));
+    }
+    let example = example.map_or_else(String::new, |topic| format!(", for example {topic}"));
+    format!("Describe its columns with --column {}{example}", options(columns, "SPEC"))
 }

@@ -199,6 +199,11 @@ fn tablespaces_are_used() {
     let guest = server.url.replace("postgres@", "guest@");
     let refused = rig.run(&format!("fill 5MB --drop -d {guest} --tablespace one"));
     assert!(refused.stderr.contains("GRANT CREATE ON TABLESPACE one TO guest"), "{refused:#?}");
+    let of_another = rig.run(&format!("fill 5MB --drop -d {guest}"));
+    assert!(
+        of_another.stderr.contains("connect as their owner (-U); or give another --schema"),
+        "{of_another:#?}"
+    );
     let missing = rig.run("fill 5MB --drop --tablespace three");
     assert!(missing.stderr.contains("tablespace three does not exist"), "{missing:#?}");
 }
@@ -214,7 +219,14 @@ fn what_cannot_work_is_refused_before_a_server_is_started() {
         ("fill 1GB -I tgf", "p has to come before f"),
         ("fill 1GB -I tgx", "is not a step"),
         ("fill 1GB -I tgg", "given twice"),
-        ("fill 1GB --append --drop", "leave out the steps d and t"),
+        (
+            "fill 1GB --append --drop",
+            "--append keeps the existing tables, and --drop (or the step d) drops them",
+        ),
+        ("fill 1GB --append -I tgv", "leave out the step t"),
+        ("fill 1GB --table t --drop", "--drop (the step d) is for pgbench's tables: leave it out"),
+        ("fill 1GB --table t --foreign-keys", "the steps p and f (--foreign-keys) are for pgbench's tables"),
+        ("fill --table t --rows t=5000", "with --table, give the number alone: --rows 5000"),
         ("fill 1GB --append --partitions 3", "keeps the existing partitions"),
         ("fill 1GB --append --method explode", "would rewrite the old rows"),
         ("fill 1GB --method explode", "below 100"),

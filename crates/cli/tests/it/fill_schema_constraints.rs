@@ -50,6 +50,7 @@ fn defaults_that_their_checks_refuse() {
     }
     for (column, remedy) in [
         ("a.token_type=default", "would violate types, CHECK "),
+        ("a.token_type=default", ". Change --column 'a.token_type=default'"),
         ("a.id=constant(7)", "Give one column of the key unique values with --column 'a.id=unique'"),
     ] {
         let refused = rig.run(&format!("fill --ddl {ddl} --rows 300 --column {column}"));

@@ -270,6 +270,7 @@ fn roles_fill_what_they_may() {
         let ran = rig.run(&format!("fill --table shared --rows 100 -d {clerk}"));
         assert_eq!(ran.code, Some(2), "{version} {ran:#?}");
         assert!(ran.stderr.contains("GRANT INSERT"), "{version} {ran:#?}");
+        assert!(ran.stderr.contains(" and GRANT CREATE ON SCHEMA public TO clerk"), "{version} {ran:#?}");
         assert_eq!(server.number("SELECT count(*) FROM shared"), 0);
     }
 }

@@ -160,6 +160,8 @@ fn serve_is_for_nobody_s_web_page_and_offers_over_tcp_what_it_was_told_to() {
 
     let refused = rig.run("testdb serve --listen 0.0.0.0:0");
     assert_eq!(refused.code, Some(2), "{refused:#?}");
+    let port = rig.run("testdb serve --listen 7432");
+    assert!(port.stderr.contains("give ADDRESS:PORT, for example 127.0.0.1:7432"), "{port:#?}");
 }
 
 #[test]

@@ -107,8 +107,12 @@ fn append(request: &Request) -> Checked {
         return Ok(());
     }
     refuse(
-        request.steps.include(InitStep::Create) || request.steps.include(InitStep::Drop),
-        "--append adds to existing tables: leave out the steps d and t (and --drop)",
+        request.steps.include(InitStep::Drop),
+        "--append keeps the existing tables, and --drop (or the step d) drops them: give one of them",
+    )?;
+    refuse(
+        request.steps.include(InitStep::Create),
+        "--append adds to existing tables, and the step t creates them: leave out the step t",
     )?;
     refuse(!request.steps.include(InitStep::Generate), "--append generates rows: add g to --init-steps")?;
     refuse(request.partitions.is_some(), "--append keeps the existing partitions: leave out --partitions")?;
@@ -243,11 +247,12 @@ fn own_table(request: &Request) -> Checked {
         "--scale counts pgbench's accounts: give a SIZE or --rows for a table of your own",
     )?;
     refuse(
-        [InitStep::Drop, InitStep::PrimaryKeys, InitStep::ForeignKeys]
-            .into_iter()
-            .any(|step| request.steps.include(step)),
-        "the steps d, p and f are for pgbench's tables: DROP or TRUNCATE a table of your own yourself, and put its \
-         keys into --ddl",
+        request.steps.include(InitStep::Drop),
+        "--drop (the step d) is for pgbench's tables: leave it out, and drop or TRUNCATE tables of your own yourself",
+    )?;
+    refuse(
+        [InitStep::PrimaryKeys, InitStep::ForeignKeys].into_iter().any(|step| request.steps.include(step)),
+        "the steps p and f (--foreign-keys) are for pgbench's tables: leave them out, and put the keys of a table of your own into --ddl",
     )?;
     refuse(
         own.ddl.is_none() && request.steps.include(InitStep::Create),

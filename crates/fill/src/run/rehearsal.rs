@@ -91,7 +91,7 @@ impl Filler<'_> {
         }
         if plan.includes(InitStep::Drop) && !plan.dropped.is_empty() {
             self.refuse_full(session).await?;
-            self.watched(session, &ddl::drop_tables(plan)).await.map_err(FillError::Rehearsal)?;
+            self.watched(session, &ddl::drop_tables(plan)).await.map_err(not_dropped)?;
         }
         run_all(session, &ddl::create(plan)).await?;
         if plan.method == Method::CreateTableAs {
@@ -187,6 +187,16 @@ async fn run(session: &Session, sql: &str) -> Result<(), FillError> {
 
 async fn run_all(session: &Session, statements: &[String]) -> Result<(), FillError> {
     session.run_all(statements).await.map_err(FillError::Rehearsal)
+}
+
+/// The error of tables that cannot be dropped.
+fn not_dropped(error: ConnectError) -> FillError {
+    if error.sqlstate() == Some(&SqlState::INSUFFICIENT_PRIVILEGE) {
+        return FillError::Combination(format!(
+            "{error}. Nothing was changed. To drop the tables, connect as their owner (-U); or give another --schema"
+        ));
+    }
+    FillError::Rehearsal(error)
 }
 
 fn is_lock_timeout(error: &ConnectError) -> bool {

@@ -399,6 +399,10 @@ fn remedy(error: &ServerError, is_expression: bool) -> &'static str {
         SqlState::INDETERMINATE_DATATYPE if error.message.contains("parameter $") => {
             "; it has parameters ($1): write their values instead"
         }
+        SqlState::UNDEFINED_COLUMN if !is_expression && error.message.contains("column \"i\" ") => {
+            "; i exists only in expressions: give the expression without --statement, or make i in the statement: SELECT … FROM \
+             generate_series(1, {rows}) AS g(i)"
+        }
         SqlState::SYNTAX_ERROR if error.message.contains("multiple commands") => {
             "; put SQL that is not timed into --setup"
         }

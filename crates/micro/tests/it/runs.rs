@@ -439,5 +439,10 @@ fn an_expression_that_is_none_gets_a_remedy() {
             let error = refused(&server, &expressions(&["i", text])).await;
             assert!(error.contains(said), "{text}: {error}");
         }
+        let error = refused(&server, &statements(&["SELECT md5(i::text)"])).await;
+        assert!(
+            error.contains("i exists only in expressions: give the expression without --statement"),
+            "{error}"
+        );
     });
 }

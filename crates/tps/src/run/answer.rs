@@ -3,6 +3,7 @@
 use std::fmt::{self, Display, Formatter};
 
 use script::{Receive, Slot, Variables};
+use tokio_postgres::error::SqlState;
 
 use crate::run::wire::{Columns, Copied, Message, Row, TransactionStatus, Wire};
 use connect::{ConnectError, ServerError};
@@ -31,6 +32,14 @@ impl Display for Problem {
             Self::Server(error) => error.fmt(f),
             Self::Results(why) => f.write_str(why),
         }
+    }
+}
+
+impl Problem {
+    /// Whether the server found a syntax error at a colon, as that of a variable of the script's that stays in the statement.
+    pub(crate) fn is_at_a_colon(&self) -> bool {
+        let Self::Server(error) = self else { return false };
+        error.code == SqlState::SYNTAX_ERROR && error.message.contains("\":\"")
     }
 }
 

@@ -1,7 +1,7 @@
 //! Carries a transaction through the commands of its script.
 
 use failure::Class;
-use script::{Action, Client as Memory, Sql, Step};
+use script::{Action, Client as Memory, Command, Sql, Step};
 use tokio_postgres::error::SqlState;
 
 use crate::request::Protocol;
@@ -213,13 +213,29 @@ impl Client {
         if common.run.stop_signal.is_raised() {
             return Ok(On(ClientState::Over));
         }
-        let Some(outcome) = problem.outcome() else { return Err(Lost::by(problem)) };
+        let Some(outcome) = problem.outcome() else { return Err(self.lost_by(common, command, problem)) };
         let session = self.session()?;
         if session.status == TransactionStatus::Idle {
             return Ok(self.retry_or_give_up(common, clock, command, outcome));
         }
         session.wire.query(|out| out.extend_from_slice(b"ROLLBACK"));
         self.wait_for_answer(common, 1, At::RollingBack(command, outcome))
+    }
+
+    /// The end of a client because of a statement that failed. If a variable of the statement is not defined, the server reads `:name`.
+    fn lost_by(&self, common: &Common<'_>, command: usize, problem: &Problem) -> Lost {
+        let run = common.run;
+        let script = &run.plan.scripts[self.transaction.script];
+        let action = script.commands().get(command).map(Command::action);
+        match action {
+            Some(Action::Sql(sql))
+                if run.plan.request.protocol == Protocol::Simple && problem.is_at_a_colon() =>
+            {
+                let name = sql.undefined(&self.memory.variables);
+                name.map_or_else(|| Lost::by(problem), |name| Lost::by_undefined(problem, name))
+            }
+            _ => Lost::by(problem),
+        }
     }
 
     fn retry_or_give_up(

@@ -145,6 +145,12 @@ impl Lost {
     pub(crate) fn by(problem: &Problem) -> Self {
         Self { why: problem.to_string(), class: problem.class(), remedy: "", has_no_session: false }
     }
+
+    /// Because of a statement with a variable that is not defined.
+    pub(crate) fn by_undefined(problem: &Problem, name: &str) -> Self {
+        let why = undefined(&format_args!("{problem}; the script sets no variable {name}"), name);
+        Self { why, ..Self::by(problem) }
+    }
 }
 
 impl From<ConnectError> for Lost {

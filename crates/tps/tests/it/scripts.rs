@@ -234,6 +234,11 @@ fn expressions_without_a_value_end_the_client() {
         assert_eq!(why("SELECT 1;\n\\set a 1 / 0"), (1, "division by zero".to_owned()));
         let remedy = "give -D nothing=VALUE, or set it earlier in the script, for example by \\set";
         assert_eq!(why("\\sleep :nothing"), (0, format!("sleep: undefined variable \"nothing\": {remedy}")));
+        let (_, unset) = why("SELECT :nothing;");
+        let expected = format!("(SQLSTATE 42601); the script sets no variable nothing: {remedy}");
+        assert!(unset.ends_with(&expected), "{unset}");
+        let (_, other) = why("SELECT ':nothing' +;");
+        assert!(!other.contains("the script sets no variable"), "{other}");
         let (_, malformed) = why("SELECT 'x' AS a \\gset\n\\set b :a + 1");
         assert!(malformed.ends_with("must be a number, a boolean or null"), "{malformed}");
     });

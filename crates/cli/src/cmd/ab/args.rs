@@ -29,8 +29,8 @@ pub(crate) struct AbArgs {
     #[arg(value_name = "COMMAND", required = true, num_args = 2..)]
     pub(crate) commands: Vec<String>,
 
-    /// Measure N rounds, after a warm-up round. A verdict other than inconclusive needs 6 rounds for one figure of two commands. It needs 7
-    /// rounds for 2 or 3 comparisons (judged figures times commands after the first), and 8 for 4 to 6
+    /// Measure N rounds, after a warm-up round. Each judged figure of each command after the first is a comparison. A verdict other than
+    /// inconclusive needs 6 rounds for 1 comparison, 7 for 2 or 3, and 8 for 4 to 6
     #[arg(long, value_name = "N", default_value = "10", value_parser = value_parser!(u16).range(1..=MOST_ROUNDS))]
     pub(crate) rounds: u16,
 

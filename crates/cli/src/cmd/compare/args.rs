@@ -27,8 +27,9 @@ const FIGURES: &str = "Judge these figures, separated by commas: tps,p99,wal. Mo
         testdb bench   total time\n  \
         ddl            time of each statement\n  \
         backup         size, backup time and restore time of each --way\n\n\
-        If RUN is a label, compare leaves out its incomplete runs, even with --anyway. Without --anyway, it refuses an incomplete run that RUN \
-        names in another way, and runs that differ in server version, settings, machine, transport (Unix socket, TCP or TLS), or an option that affects the measurement. It names each difference. A machine that becomes slower between two series of runs looks like a change; pgrig ab avoids \
+        compare never uses incomplete runs of a label. It refuses an incomplete run that you name by id, file or latest, and runs that differ \
+        in server version, settings, machine, transport (Unix socket, TCP or TLS), or an option that affects the measurement; with --anyway, it \
+        accepts both. It names each difference. A machine that becomes slower between two series of runs looks like a change; pgrig ab avoids \
         this, since it runs both sides in turn.\n\n{RUN}\n\n\
         Examples:\n  \
         pgrig tps -T 30 --label before           # five times, before the change\n  \

@@ -147,11 +147,11 @@ pub(crate) struct FillArgs {
     pub(crate) schema: Option<String>,
 
     /// Make the tables unlogged: the server writes no WAL for them, and empties them after a crash
-    #[arg(long, overrides_with = "logged", help_heading = "Tables")]
+    #[arg(long, conflicts_with = "logged", help_heading = "Tables")]
     pub(crate) unlogged: bool,
 
     /// Make the tables logged: they survive a crash. Without --level, this is the default; with --level, --logged overrides the level
-    #[arg(long, overrides_with = "unlogged", help_heading = "Tables")]
+    #[arg(long, help_heading = "Tables")]
     pub(crate) logged: bool,
 
     /// Drop the existing pgbench_accounts, pgbench_branches, pgbench_history and pgbench_tellers first (as -I d… does);
@@ -482,7 +482,7 @@ pub(crate) enum Method {
     Copy,
     /// INSERT … SELECT in the server
     Server,
-    /// COPY of the rows of the first chunk again and again, with new ids each time. In hash partitions the ids repeat, too, so a primary key is not possible there (give --data-only)
+    /// COPY of the rows of the first chunk again and again. The ids are new each time, except in hash partitions; a primary key is therefore not possible there (give --data-only)
     Reinsert,
     /// COPY into full pages; then VACUUM FULL rewrites them at the fillfactor
     Explode,

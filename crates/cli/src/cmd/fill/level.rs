@@ -56,12 +56,15 @@ impl Level {
 }
 
 /// The command line with `--level` replaced by the level's flags, right after the verb. So options
-/// that the user gives come later and override them.
+/// that the user gives come later and override them. `--logged` and `--unlogged` exclude each other: the user's replaces
+/// that of the level.
 pub(crate) fn with_level(arguments: &[OsString], level: Level) -> Vec<OsString> {
     let verb = arguments.iter().position(|argument| argument == "fill").unwrap_or(0);
     let (before, after) = arguments.split_at(verb + 1);
-    let flags = level.flags().split_whitespace().map(OsString::from);
-    before.iter().cloned().chain(flags).chain(after.iter().cloned()).collect()
+    let is_persistence = |flag: &str| flag == "--logged" || flag == "--unlogged";
+    let is_chosen = after.iter().filter_map(|argument| argument.to_str()).any(is_persistence);
+    let flags = level.flags().split_whitespace().filter(|flag| !(is_chosen && is_persistence(flag)));
+    before.iter().cloned().chain(flags.map(OsString::from)).chain(after.iter().cloned()).collect()
 }
 
 #[cfg(test)]
@@ -87,5 +90,10 @@ mod tests {
             expanded[2..].iter().map(|argument| argument.to_string_lossy().into_owned()).collect();
         let arguments = FillArgs::of_flags(&flags.join(" ")).unwrap();
         assert_eq!((arguments.fillfactor, arguments.unlogged, arguments.data_only), (20, false, true));
+
+        let line: Vec<OsString> =
+            ["pgrig", "fill", "1GB", "--level", "1", "--unlogged"].map(Into::into).into();
+        let expanded = with_level(&line, Level::Plain);
+        assert!(!expanded.iter().any(|argument| argument == "--logged"), "{expanded:?}");
     }
 }

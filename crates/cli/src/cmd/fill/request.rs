@@ -54,11 +54,7 @@ impl FillArgs {
         let limits = self.limits();
         let open_ended = limits.is_open_ended();
         let amount = match (self.size, self.scale, &self.rows) {
-            (_, _, Some(RowsArg::Rules(_))) => {
-                let text =
-                    "--rows TABLE=ROWS is for several tables: give --ddl or --all-tables, without --table";
-                return Err(Usage(text.to_owned()));
-            }
+            (_, _, Some(RowsArg::Rules(rules))) => return Err(Usage(self.rules_of_one(rules))),
             (Some(_), _, Some(_)) | (_, Some(_), Some(_)) => {
                 return Err(Usage(
                     "SIZE, --scale and --rows each set the amount: give one of them".to_owned(),
@@ -284,6 +280,21 @@ impl FillArgs {
             return unreadable;
         }
         Usage(format!("no amount is given: {remedy}, for example: {}", with_size()))
+    }
+
+    /// The error of rules for a fill of one table.
+    fn rules_of_one(&self, rules: &[RowsRule]) -> Usage {
+        Usage(match (&self.table, rules) {
+            (Some(_), [RowsRule { rows: TableRows::Exactly(rows), .. }]) => {
+                format!("with --table, give the number alone: --rows {rows}")
+            }
+            (Some(_), _) => {
+                "with --table, give the number alone, for example --rows 1000; --rows TABLE=ROWS is for several tables".to_owned()
+            }
+            (None, _) => {
+                "--rows TABLE=ROWS is for several tables: give --ddl or --all-tables, without --table".to_owned()
+            }
+        })
     }
 
     /// No request for several tables, unless some of them are excluded.

@@ -210,9 +210,9 @@ pub(crate) fn hints(outcome: &Outcome, request: &Request) -> Vec<String> {
         let budget = request.budget.as_secs_f64() * (rounds + f64::from(more)) / rounds;
         if budget <= LONGEST_BUDGET {
             hints.push(format!(
-                "inconclusive: a verdict needs about {}: give --budget {:.0}s",
+                "inconclusive: a verdict needs about {}: give --budget {}",
                 counted(u64::from(more), "more round"),
-                budget.ceil()
+                option(budget)
             ));
         } else {
             hints.push(format!(
@@ -276,6 +276,16 @@ pub(crate) fn concluded(found: &Calibration) -> String {
         ),
     };
     format!("{cut}\n\n{conclusion}")
+}
+
+/// Seconds as the value of --budget; many of them in whole minutes.
+fn option(seconds: f64) -> String {
+    const MANY: f64 = 300.0;
+    if seconds > MANY {
+        format!("{:.0}min", (seconds / 60.0).ceil())
+    } else {
+        format!("{:.0}s", seconds.ceil())
+    }
 }
 
 pub(crate) fn interval(estimate: &Estimate) -> String {

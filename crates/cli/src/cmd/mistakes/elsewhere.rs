@@ -9,6 +9,9 @@ use crate::app::command_line::shown;
 pub(super) const OF_SERVERS: [&str; 9] =
     ["-d", "--dbname", "-h", "--host", "-p", "--port", "-U", "--username", "--instance"];
 
+/// Options of `fill` for the user's own tables.
+const OF_OWN_TABLES: [&str; 6] = ["--ddl", "--schema-file", "--from", "--table", "--all-tables", "--model"];
+
 /// The remedy for an option that another verb or program has.
 pub(super) fn remedy(words: &[String], option: &str) -> Option<String> {
     let names: Vec<&str> = words.iter().map(String::as_str).collect();
@@ -194,6 +197,12 @@ fn of_others(words: &[String], names: &[&str], option: &str) -> Option<String> {
             let mode = value(words, option, "prepared");
             Some(format!("pgrig tps has no {option}; to name the protocol, give -M {mode}"))
         }
+        ["size", ..] if OF_OWN_TABLES.contains(&option) => {
+            Some(format!("pgrig size calculates pgbench's tables: for your own, give {}", explained(words)))
+        }
+        ["fill" | "size" | "blockio", ..] if option == "--size" => {
+            Some(format!("{} has no {option}; write the size without it: {}", path(words), as_arguments(words, option)))
+        }
         ["size", ..] if OF_SERVERS.contains(&option) => {
             Some(format!("pgrig size needs no server: leave out {option}"))
         }
@@ -202,6 +211,14 @@ fn of_others(words: &[String], names: &[&str], option: &str) -> Option<String> {
         }
         _ => None,
     }
+}
+
+/// The command line of `size` with `fill --explain` instead.
+fn explained(words: &[String]) -> String {
+    let mut words = words.to_vec();
+    words.splice(..1, ["fill".to_owned()]);
+    words.push("--explain".to_owned());
+    format!("pgrig {}", shown(&words))
 }
 
 /// The command line with `--` before this word.
@@ -230,6 +247,9 @@ mod tests {
             ("backup -d shop", "-d", "pgrig backup rehearse -d shop"),
             ("backup --rto 4h rehearse -d shop", "--rto", "pgrig backup rehearse --rto 4h -d shop"),
             ("backup --restore a.dump", "--restore", "pgrig backup check --restore a.dump"),
+            ("size --ddl schema.sql 10GB", "--ddl", "pgrig fill --ddl schema.sql 10GB --explain"),
+            ("fill --size 10MB -d shop", "--size", "pgrig fill 10MB -d shop"),
+            ("blockio --size=10MB", "--size", "pgrig blockio 10MB"),
             ("micro --expr i+1 --expr=i+2", "--expr", "pgrig micro i+1 i+2"),
             ("-s 5 -i -h 127.0.0.1 shop", "-s", "pgrig fill --scale 5 -h 127.0.0.1 -d shop"),
             ("-i -s 1 -n -q shop", "-i", "pgrig fill --scale 1 -I tgp -q -d shop"),

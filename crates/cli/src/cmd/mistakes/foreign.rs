@@ -56,6 +56,25 @@ fn of_value(words: &[String], names: &[&str], option: &str) -> Option<String> {
     let is_role = || has_option(&command_of(words).0, "--username");
     let told = match (names, option) {
         (["server", "start", ..], "-p" | "--port") => format!(": {}", free_port(words)),
+        (["server", "restart", ..], _) if is_of_start(option) => format!(
+            ": it keeps profile and settings; run pgrig server stop{}, then {}",
+            instance(words),
+            started(words)
+        ),
+        (["server", "url", ..], "--tcp") => {
+            let named = instance(words);
+            format!(
+                ": run pgrig server stop{named}, then pgrig server start --tcp{named}; pgrig server url{named} then prints its URI"
+            )
+        }
+        (["micro", ..], "-T" | "--time" | "--duration") => {
+            let time = value(words, option, "10s");
+            let unit = if time.parse::<u64>().is_ok() { "s" } else { "" };
+            format!(": --budget {time}{unit} limits the time")
+        }
+        (["blockio", ..], "-c" | "-j" | "--jobs") => {
+            format!("; to set the number of clients, give --clients {}", value(words, option, "N"))
+        }
         (["model", "capture", ..], "-n") => {
             format!("; to name a schema, give --schema {}", value(words, option, "SCHEMA"))
         }
@@ -77,9 +96,25 @@ fn of_value(words: &[String], names: &[&str], option: &str) -> Option<String> {
 
 /// The way to the port of an instance, which pgrig chooses.
 pub(super) fn free_port(words: &[String]) -> String {
-    let instance = intended::value_of(words, "--instance").filter(|name| !name.starts_with('-'));
-    let named = instance.map_or_else(String::new, |name| format!(" --instance {}", shown(&[name])));
+    let named = instance(words);
     format!("--tcp listens on a free port of 127.0.0.1, and pgrig server url{named} prints it")
+}
+
+/// ` --instance NAME`, if the words name an instance.
+fn instance(words: &[String]) -> String {
+    let name = intended::value_of(words, "--instance").filter(|name| !name.starts_with('-'));
+    name.map_or_else(String::new, |name| format!(" --instance {}", shown(&[name])))
+}
+
+/// Whether `server start` has this option.
+fn is_of_start(option: &str) -> bool {
+    has_option(&command_of(&["server", "start"].map(str::to_owned)).0, option)
+}
+
+/// The command line with `start` instead of `restart`.
+fn started(words: &[String]) -> String {
+    let start = |word: &String| if word == "restart" { "start".to_owned() } else { word.clone() };
+    format!("pgrig {}", shown(&words.iter().map(start).collect::<Vec<_>>()))
 }
 
 /// The option of `micro` for a file.
@@ -191,6 +226,8 @@ mod tests {
             ("testdb --from a.sql -- pytest new", "--from", "pgrig testdb bench --from a.sql -- pytest new"),
             ("runs -n 5", "-n", "pgrig runs list -n 5"),
             ("model -d shop -o m.toml", "-d", "pgrig model capture -d shop -o m.toml"),
+            ("server restart --set work_mem=8MB", "--set", "pgrig server start --set work_mem=8MB"),
+            ("server url --tcp --instance old", "--tcp", "pgrig server start --tcp --instance old"),
             ("ab -T 10 'pgrig tps' 'pgrig tps -S'", "-T", "pgrig ab 'pgrig tps -T 10' 'pgrig tps -S -T 10'"),
             (
                 "ab 'pgrig tps' 'pgrig tps -S' -d shop",

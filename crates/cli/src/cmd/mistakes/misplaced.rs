@@ -9,7 +9,9 @@ use crate::cmd::tps::database;
 /// The remedy for a word in the wrong place, or one that needs an option before it.
 pub(super) fn remedy(words: &[String], word: &str) -> Option<String> {
     let names: Vec<&str> = words.iter().map(String::as_str).collect();
-    if let ["ab", "pgrig", ..] = names.as_slice() {
+    if let ["ab", rest @ ..] = names.as_slice()
+        && rest.contains(&"pgrig")
+    {
         let text = "put each command in quotes: pgrig ab 'pgrig tps -T 10' 'pgrig tps -T 10 -c 4'\n";
         return Some(text.to_owned());
     }

@@ -34,12 +34,18 @@ pub(super) fn remedy(words: &[String]) -> Option<String> {
             "no file for the model is given: give -o FILE, too, or --explain to see the queries"
         }
         ["model", "show", ..] => "give the file of a model, for example: pgrig model show shop.model.toml",
+        ["model", "check", original, ..] if !original.starts_with('-') => {
+            let mut words = words.to_vec();
+            words.insert(3, "copy".to_owned());
+            return Some(format!("give the original, then the copy, for example: pgrig {}\n", shown(&words)));
+        }
         ["model", "check", ..] => {
             "give the original, then the copy, for example: pgrig model check shop copy"
         }
+        ["completions", ..] => "give the name of the shell, for example: pgrig completions bash",
         ["runs", "rm", ..] => "give the runs to remove: their ids or labels (pgrig runs list shows them)",
         ["runs", "export", ..] => {
-            "give the runs, and a file for them: pgrig runs export latest -o latest.runs.json"
+            return Some(format!("give the runs, and a file for them: {}\n", of_export(words)));
         }
         ["testdb", "bench", ..] => {
             let own: Vec<String> = words.iter().filter(|word| *word != "--").cloned().collect();
@@ -60,6 +66,24 @@ pub(super) fn remedy(words: &[String]) -> Option<String> {
         _ => return None,
     };
     Some(format!("{text}\n"))
+}
+
+/// The command line of `runs export`, with a run and a file.
+fn of_export(words: &[String]) -> String {
+    let mut words = words.to_vec();
+    let has_file = |word: &String| word.starts_with("-o") || word.starts_with("--output");
+    let run = words[2..].iter().find(|word| !word.starts_with('-')).cloned();
+    if words.iter().any(has_file) {
+        words.insert(2, "latest".to_owned());
+        return format!("pgrig {}", shown(&words));
+    }
+    if run.is_none() {
+        words.push("latest".to_owned());
+    }
+    let is_plain = |run: &String| run.chars().all(|c| c.is_ascii_alphanumeric() || "-_".contains(c));
+    let name = run.filter(is_plain).unwrap_or_else(|| "latest".to_owned());
+    words.extend(["-o".to_owned(), format!("{name}.runs.json")]);
+    format!("pgrig {}", shown(&words))
 }
 
 /// Options of `backup rehearse` with which pgrig fills databases. Only these can have a load, because it changes them.
@@ -102,6 +126,27 @@ mod tests {
         let words = ["testdb", "bench", "--from", "my schema.sql", "--"].map(str::to_owned);
         let told = remedy(&words).unwrap();
         assert!(told.contains("pgrig testdb bench --from 'my schema.sql' -- sh suite.sh;"), "{told}");
+    }
+
+    #[test]
+    fn the_runs_to_export_get_a_file() {
+        for (line, told) in [
+            ("runs export latest --force", "pgrig runs export latest --force -o latest.runs.json"),
+            ("runs export before after", "pgrig runs export before after -o before.runs.json"),
+            ("runs export -f", "pgrig runs export -f latest -o latest.runs.json"),
+            ("runs export latest:tps~1", "pgrig runs export latest:tps~1 -o latest.runs.json"),
+            ("runs export -o a.json", "pgrig runs export latest -o a.json"),
+        ] {
+            let words: Vec<String> = line.split(' ').map(str::to_owned).collect();
+            assert_eq!(of_export(&words), told);
+        }
+    }
+
+    #[test]
+    fn a_model_gets_a_copy_to_check() {
+        let words = ["model", "check", "t.toml", "--instance", "default"].map(str::to_owned);
+        let told = remedy(&words).unwrap();
+        assert!(told.ends_with("pgrig model check t.toml copy --instance default\n"), "{told}");
     }
 
     #[test]

@@ -88,7 +88,9 @@ pub(crate) fn remedied(arguments: &[OsString], mut error: Error) -> Error {
         }
         ErrorKind::MissingRequiredArgument | ErrorKind::TooFewValues => missing::remedy(&words),
         ErrorKind::InvalidUtf8 => not_text(arguments),
-        ErrorKind::ArgumentConflict => two_amounts(&error).or_else(|| two_migrations(&words, &error)),
+        ErrorKind::ArgumentConflict => two_amounts(&error)
+            .or_else(|| two_persistences(&error))
+            .or_else(|| two_migrations(&words, &error)),
         ErrorKind::TooManyValues => port_of_tcp(&words),
         _ => None,
     };
@@ -129,6 +131,13 @@ fn two_amounts(error: &Error) -> Option<String> {
     let size = names.iter().position(|name| name == "[SIZE]" || name == "<SIZE>")?;
     let option = names[1 - size].split(' ').next()?.to_owned();
     Some(format!("SIZE and {option} each set the amount: give one of them\n"))
+}
+
+/// --logged beside --unlogged.
+fn two_persistences(error: &Error) -> Option<String> {
+    let names = conflicting(error)?;
+    let is_one = |name: &String| ["--logged", "--unlogged"].contains(&name.as_str());
+    names.iter().all(is_one).then(|| "--unlogged and --logged: give one of them\n".to_owned())
 }
 
 /// Files of a migration beside -c.

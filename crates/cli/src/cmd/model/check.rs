@@ -1,5 +1,6 @@
 //! `pgrig model check`: compares statistics and plans of a copy with the original's.
 
+use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 
 use catalog::Aggregates;
@@ -135,7 +136,14 @@ async fn connected(
 }
 
 fn queries(directory: &Path) -> Result<Vec<Query>, Failure> {
-    let failed = |error: std::io::Error| Usage(format!("--queries {}: {error}", directory.display()));
+    let failed = |error: std::io::Error| {
+        let why = match error.kind() {
+            ErrorKind::NotFound => "the directory does not exist; check the path".to_owned(),
+            ErrorKind::NotADirectory => "it is not a directory; give one with files *.sql".to_owned(),
+            _ => error.to_string(),
+        };
+        Usage(format!("--queries {}: {why}", directory.display()))
+    };
     let mut files: Vec<PathBuf> = Vec::new();
     for entry in std::fs::read_dir(directory).map_err(failed)? {
         let path = entry.map_err(failed)?.path();

@@ -72,14 +72,14 @@ pub(super) fn warnings(model: &Model) -> Vec<String> {
                 ""
             };
             warnings.push(format!(
-                "{0}: the table has no statistics that this role can read{rows}: run ANALYZE {0}, or connect as a role that \
-                 may select from the table",
+                "{0}: the table has no statistics that this role can read{rows}: run ANALYZE {0}, or grant this role SELECT on \
+                 the table, or connect as another role",
                 table.name
             ));
         } else if !blind.is_empty() {
             warnings.push(format!(
-                "{}: these columns have no statistics that this role can read: {}. Run ANALYZE {}, or connect as a role \
-                 that may select from them",
+                "{}: these columns have no statistics that this role can read: {}. Run ANALYZE {}, or grant this role \
+                 SELECT on them, or connect as another role",
                 table.name,
                 blind.join(", "),
                 table.name

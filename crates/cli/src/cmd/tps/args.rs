@@ -400,12 +400,22 @@ fn wrong(option: &str, value: &str, error: &OptionError) -> Usage {
 }
 
 /// Options of pgbench for which pgrig has another name or another way.
-const ELSEWHERE: [(&[&str], &str); 12] = [
+const ELSEWHERE: [(&[&str], &str); 13] = [
     (&["-i", "--init", "--initialize"], "pgrig fill --scale N makes pgbench's tables"),
     (
-        &["-I", "--init-steps", "-F", "--fillfactor", "--foreign-keys", "--tablespace", "--index-tablespace"],
+        &[
+            "-I",
+            "--init-steps",
+            "-F",
+            "--fillfactor",
+            "--foreign-keys",
+            "--tablespace",
+            "--index-tablespace",
+            "--drop",
+        ],
         "pgrig fill has this option",
     ),
+    (&["--duration", "--seconds"], "-T N sets the duration in seconds, for example -T 60"),
     (
         &["--partitions", "--partition-method", "--unlogged-tables"],
         "pgrig fill has --partitions N and --unlogged",

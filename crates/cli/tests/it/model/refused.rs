@@ -195,6 +195,14 @@ fn what_cannot_be_is_said() {
             format!("model check original copy --queries {} --instance default", rig.home.path().display()),
             "there is no file *.sql",
         ),
+        (
+            "model check original copy --queries nowhere --instance default".to_owned(),
+            "--queries nowhere: the directory does not exist; check the path",
+        ),
+        (
+            format!("model check original copy --queries {model} --instance default"),
+            "it is not a directory; give one with files *.sql",
+        ),
     ] {
         let ran = rig.run(&arguments);
         assert_eq!(ran.code, Some(2), "{arguments}: {ran:#?}");

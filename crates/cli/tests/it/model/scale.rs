@@ -12,8 +12,8 @@ const FAMILIES: &str = "
     select i, 1 + i % 1000, i % 50 * 3, i::int8 * 7919 % 10007 * 5 from generate_series(1, 20000) i;
     analyze";
 
-const STATED: &str = "children: keeps the number of different values of kind; scales that of amount with the rows; scales that of \
-                      parent_id with the referenced rows";
+const STATED: &str = "children: the number of different values stays the same for kind; scales with the rows for amount; scales with \
+                      the referenced rows for parent_id";
 
 #[test]
 fn the_plan_states_how_numbers_of_values_scale_and_column_overrides_it() {
@@ -50,7 +50,7 @@ fn the_plan_states_how_numbers_of_values_scale_and_column_overrides_it() {
     let explained = rig.done(&format!("{fill} --scale 0.2 {chosen} --explain")).stdout;
     assert!(
         explained.contains(
-            "children: scales the number of different values of parent_id with the referenced rows"
+            "children: the number of different values scales with the referenced rows for parent_id"
         ),
         "{explained}"
     );

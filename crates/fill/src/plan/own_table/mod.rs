@@ -7,7 +7,6 @@ mod rows;
 mod width;
 
 use rowgen::{Column, ColumnSpec, Format, Table, Values};
-use tokio_postgres::Client;
 
 pub(crate) use self::measured::{BYTES, STRETCHES, stretches};
 use self::pages::StoredTable;
@@ -28,7 +27,7 @@ use crate::sql::absent::{Skipped, adapted};
 use crate::sql::ddl;
 use crate::sql::emptied::has_rows;
 use catalog::{CatalogError, DescribeRequest, Described, Scope, SequenceTaken, TableInfo, describe, verify};
-use connect::Connection;
+use connect::{ConnectError, Connection};
 use server::quote::{identifier, qualified, shown_qualified};
 use server::{Survey, ask, run_sql, schema_for_tables};
 
@@ -54,7 +53,7 @@ pub(super) async fn look(
     };
     let look = Look { survey, connection, request, own, specs, may_write_pages };
     let there = match &name {
-        Some(name) => there(&connection.client, name, own.ddl.is_some()).await?,
+        Some(name) => there(connection, name, own.ddl.is_some()).await?,
         None => None,
     };
     match (there, &own.ddl) {
@@ -129,12 +128,38 @@ fn in_schema(schema: Option<&str>, name: &str) -> String {
 }
 
 /// The table, if it exists. It is an error that it does not exist only if no SQL creates it.
-async fn there(client: &Client, name: &str, may_be_missing: bool) -> Result<Option<TableInfo>, FillError> {
-    match TableInfo::read(client, name, Scope::Idle).await {
+async fn there(
+    connection: &Connection,
+    name: &str,
+    may_be_missing: bool,
+) -> Result<Option<TableInfo>, FillError> {
+    match TableInfo::read(&connection.client, name, Scope::Idle).await {
         Ok(info) => Ok(Some(info)),
         Err(CatalogError::NoTable { .. }) if may_be_missing => Ok(None),
+        Err(CatalogError::InsertPrivilege { table, role }) => {
+            Err(may_not_insert(connection, table, role).await?)
+        }
         Err(error) => Err(error.into()),
     }
+}
+
+/// The error for a role that may not insert. If the role also lacks the right to record the rows, it names both.
+async fn may_not_insert(
+    connection: &Connection,
+    table: String,
+    role: String,
+) -> Result<FillError, ConnectError> {
+    let query = "SELECT quote_ident(n.nspname) AS schema, has_schema_privilege(n.oid, 'CREATE') AS may_create_tables
+                   FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace WHERE c.oid = to_regclass($1::text)";
+    let row = ask(connection, query, &[&table]).await?;
+    if row.get("may_create_tables") {
+        return Ok(CatalogError::InsertPrivilege { table, role }.into());
+    }
+    let schema: String = row.get("schema");
+    Ok(FillError::Combination(format!(
+        "role {role} may not insert into {table}, and may not create tables in schema {schema}, where pgrig records the loaded rows: run \
+         GRANT INSERT ON {table} TO {role} and GRANT CREATE ON SCHEMA {schema} TO {role}, or connect as another role"
+    )))
 }
 
 /// An examination of a table for a fill.
@@ -347,7 +372,8 @@ impl Look<'_> {
             ..DescribeRequest::default()
         };
         let described = describe(client, info, &describe_request, scope).await?;
-        let verified = verify(client, info, &described, scope).await?;
+        let verified = verify(client, info, &described, scope).await;
+        let verified = verified.map_err(|error| error.of_given(&self.given(info)))?;
         let binary = described.supports(Format::Binary);
         let Described { mut table, first_row, most_rows, mut warnings, sequences, .. } = described;
         if self.request.append && first_row == 0 {
@@ -360,6 +386,12 @@ impl Look<'_> {
         let key = key::row_key(self.connection, info, &table, first_row, 0).await?;
         let described = DescribedTable { table, first_row, binary, sequences, warnings };
         Ok(DescribedRows { most, ..DescribedRows::new(described, width, key) })
+    }
+
+    /// The user's specifications, each with the name of its column.
+    fn given(&self, info: &TableInfo) -> Vec<(String, String)> {
+        let columns = self.specs_of(info).into_iter().map(|spec| spec.column);
+        columns.zip(self.own.columns.iter().cloned()).collect()
     }
 
     /// The table's files and indexes.

@@ -60,7 +60,8 @@ impl Rules<'_> {
         if let RowSize::Estimated { .. } = self.bulk.row_size
             && self.request.part.is_none()
         {
-            let why = "chunk by chunk (COPY in several transactions), as every table that is not pgbench's";
+            let why =
+                "chunk by chunk (COPY in several transactions), so that an interrupted fill loses little";
             return (Method::ChunkedCopy, Some(why));
         }
         if let Some(why) = needs_chunks(self.request) {

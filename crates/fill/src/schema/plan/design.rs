@@ -433,15 +433,23 @@ impl<'a> Design<'a> {
     async fn verify(&self, designed: &mut [Designed<'a>]) -> Result<(), FillError> {
         let client = &self.planner.connection.client;
         let of = designed.len();
+        let given = self.given()?;
         for (place, designed) in designed.iter_mut().enumerate() {
-            self.planner.step("checking rows of", designed.info, (place, of));
-            let verified = verify(client, designed.info, &designed.described, Scope::Transaction)
-                .await
-                .map_err(|error| error.among_tables(designed.info))?;
+            let info = designed.info;
+            self.planner.step("checking rows of", info, (place, of));
+            let verified = verify(client, info, &designed.described, Scope::Transaction).await;
+            let verified =
+                verified.map_err(|error| error.of_given(&given_of(info, &given)).among_tables(info))?;
             designed.described.warnings.extend(verified.warnings);
         }
         Ok(())
     }
+}
+
+/// The user's specifications of a table, each with the name of its column.
+fn given_of(info: &TableInfo, given: &[(&str, &str)]) -> Vec<(String, String)> {
+    let of_table = given.iter().filter(|(table, _)| is_named(info, table));
+    of_table.filter_map(|(_, text)| Some((text.split_once('=')?.0.to_owned(), (*text).to_owned()))).collect()
 }
 
 /// Bytes of so many rows of each table.

@@ -39,18 +39,13 @@ fn phrase(name: (&str, &str), request: &SchemaRequest) -> Option<String> {
         specs.iter().filter(|spec| is_so(spec)).map(|spec| spec.column.as_str()).collect()
     };
     let parts = [
-        ("keeps", of(|spec| spec.spec.distinct().is_some_and(|distinct| distinct > 0.0)), ""),
-        ("scales", of(|spec| spec.spec.distinct().is_some_and(|distinct| distinct < 0.0)), " with the rows"),
-        ("scales", of(|spec| spec.spec.keyed().is_some()), " with the referenced rows"),
+        ("stays the same", of(|spec| spec.spec.distinct().is_some_and(|distinct| distinct > 0.0))),
+        ("scales with the rows", of(|spec| spec.spec.distinct().is_some_and(|distinct| distinct < 0.0))),
+        ("scales with the referenced rows", of(|spec| spec.spec.keyed().is_some())),
     ];
-    let stated = parts.iter().filter(|(_, names, _)| !names.is_empty()).enumerate();
-    let texts: Vec<String> = stated
-        .map(|(at, (verb, names, with))| {
-            let number = if at == 0 { "the number of different values" } else { "that" };
-            format!("{verb} {number} of {}{with}", listed(names))
-        })
-        .collect();
-    (!texts.is_empty()).then(|| texts.join("; "))
+    let stated = parts.iter().filter(|(_, names)| !names.is_empty());
+    let texts: Vec<String> = stated.map(|(how, names)| format!("{how} for {}", listed(names))).collect();
+    (!texts.is_empty()).then(|| format!("the number of different values {}", texts.join("; ")))
 }
 
 #[cfg(test)]
@@ -77,13 +72,13 @@ mod tests {
         ];
         assert_eq!(
             phrase(("public", "t"), &request(&specs, &[])).unwrap(),
-            "keeps the number of different values of kind; scales that of score, at with the rows; \
-             scales that of parent with the referenced rows"
+            "the number of different values stays the same for kind; scales with the rows for score, at; \
+             scales with the referenced rows for parent"
         );
         let chosen = ["t.kind=uniform(1,9)", "public.t.score=any", "other.parent=any"];
         assert_eq!(
             phrase(("public", "t"), &request(&specs, &chosen)).unwrap(),
-            "scales the number of different values of at with the rows; scales that of parent with the referenced rows"
+            "the number of different values scales with the rows for at; scales with the referenced rows for parent"
         );
         assert_eq!(phrase(("public", "other"), &request(&specs, &[])), None);
     }

@@ -21,7 +21,7 @@ pub(crate) struct SizedArgs {
     /// Forecast for tables and indexes of SIZE in total: pgrig fills three smaller databases on its own PostgreSQL, and rehearses
     /// each. With --model, or with -d and --up-to, SIZE defaults to the size of the original
     ///
-    /// When pgrig forecasts: if you give --size, --up-to, --model or --schema-file. Otherwise it rehearses the database itself.
+    /// pgrig forecasts if you give --size, --up-to, --model or --schema-file. Otherwise it rehearses the database itself.
     #[arg(long, value_name = "SIZE")]
     pub(crate) size: Option<Size>,
 

@@ -163,8 +163,9 @@ impl Public {
         match &self.address {
             Address::Tcp(text) => {
                 let shape = || {
+                    let port = text.parse::<u16>().unwrap_or_default();
                     Usage(format!(
-                        "--listen {text}: give ADDRESS:PORT, for example 127.0.0.1:0, or unix:PATH"
+                        "--listen {text}: give ADDRESS:PORT, for example 127.0.0.1:{port}, or unix:PATH"
                     ))
                 };
                 let (host, port) = text.rsplit_once(':').ok_or_else(shape)?;

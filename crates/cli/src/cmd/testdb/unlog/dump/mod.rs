@@ -9,6 +9,7 @@ use std::time::{Duration, Instant};
 
 use dump::{DumpError, Options, Sequences, Summary, Survey, Unlogger, Why};
 use measure::human::{bytes, counted};
+use server::quote::shell_word;
 use testdb::sink::{Compression, Sink, SinkError};
 use testdb::source::{self, Form, Source};
 use tokio::runtime::Runtime;
@@ -67,12 +68,29 @@ pub(crate) fn run(arguments: &UnlogArgs, printer: &Printer) -> Result<(), Failur
 
 fn source(arguments: &UnlogArgs) -> Result<Source, Failure> {
     match arguments.file.as_deref() {
-        Some(file) if file != Path::new("-") => Ok(Source::file(file)?),
+        Some(file) if file != Path::new("-") => {
+            if let Some(text) = database_instead(file) {
+                return Err(Usage(text).into());
+            }
+            Ok(Source::file(file)?)
+        }
         None if io::stdin().is_terminal() => {
             Err(Usage(format!("nothing to make unlogged: {NOTHING}")).into())
         }
         _ => Ok(Source::stdin()),
     }
+}
+
+/// The error of a file that does not exist, if its name may be that of a database.
+fn database_instead(file: &Path) -> Option<String> {
+    let name = file.to_str().filter(|name| !name.contains(['.', '/']))?;
+    let is_missing = !file.try_exists().ok()?;
+    is_missing.then(|| {
+        let name = shell_word(name);
+        format!(
+            "cannot read {name}: the file does not exist; check the path; to name a database, give -d {name}"
+        )
+    })
 }
 
 fn options(arguments: &UnlogArgs) -> Result<Options, DumpError> {
