@@ -52,10 +52,9 @@ pub fn plan_sizes(site: &SizesSite, asked: &SizesRequest) -> Result<Plan, Backup
 }
 
 fn prepare(site: &SizesSite, asked: &SizesRequest) -> Result<(Facts, Plan), BackupError> {
-    let (size, up_to) = (asked.size, asked.up_to);
-    let largest = up_to.min(size);
+    let largest = asked.up_to.min(asked.size);
     if largest < LEAST {
-        return Err(BackupError::TooSmall { size, up_to, least: LEAST });
+        return Err(BackupError::TooSmall { size: asked.size, up_to: asked.up_to, least: LEAST });
     }
     let given = match &site.pg_bin {
         Some(dir) => Some(Binaries::installed(dir)?.version().major()),

@@ -54,7 +54,7 @@ impl FillArgs {
         let limits = self.limits();
         let open_ended = limits.is_open_ended();
         let amount = match (self.size, self.scale, &self.rows) {
-            (_, _, Some(RowsArg::Rules(rules))) => return Err(Usage(self.rules_of_one(rules))),
+            (_, _, Some(RowsArg::Rules(rules))) => return Err(self.rules_of_one(rules)),
             (Some(_), _, Some(_)) | (_, Some(_), Some(_)) => {
                 return Err(Usage(
                     "SIZE, --scale and --rows each set the amount: give one of them".to_owned(),

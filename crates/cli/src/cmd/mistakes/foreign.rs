@@ -62,9 +62,9 @@ fn of_value(words: &[String], names: &[&str], option: &str) -> Option<String> {
             started(words)
         ),
         (["server", "url", ..], "--tcp") => {
-            let named = instance(words);
+            let of = instance(words);
             format!(
-                ": run pgrig server stop{named}, then pgrig server start --tcp{named}; pgrig server url{named} then prints its URI"
+                ": run pgrig server stop{of}, then pgrig server start --tcp{of}; pgrig server url{of} then prints its URI"
             )
         }
         (["micro", ..], "-T" | "--time" | "--duration") => {
