@@ -1,7 +1,7 @@
 //! Statements that ran on the copy and that the server refuses in the original, because a view, rule, policy or trigger there depends on a column
 //! that they drop, or whose type they change.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 use connect::{ConnectError, Target};
 use server::Session;
@@ -21,23 +21,33 @@ use crate::schema::Schema;
 /// Objects that a message or a remedy names.
 const NAMED: usize = 8;
 
+/// The failures of statements that the server refuses in the original, by their places.
+pub(crate) type Refused = BTreeMap<usize, Failed>;
+
 /// Looks at the statements on tables without rows. If the server refuses one in the original, marks it as failed, and begins anew without it. Those
-/// that failed after it are tried again: they may have failed because of it.
+/// that failed after it are tried again: they may have failed because of it. Also returns the refused ones.
 pub(crate) async fn look(
     (site, empty): (&Copies<'_>, &Target),
     schema: &Schema,
     statements: &mut [StatementOutcome],
     rules: &mut Rules,
     observer: &mut dyn Observer,
-) -> Result<(Target, Costs), DdlError> {
+) -> Result<(Target, Costs, Refused), DdlError> {
     let original = Original::read(empty, schema).await?;
-    let mut refused = BTreeSet::new();
+    let mut refused = Refused::new();
     loop {
         let (migrated, costs) = Box::pin(site.look(empty, statements, rules, observer)).await?;
         if !original.refuses_any(statements, &mut refused) {
-            return Ok((migrated, costs));
+            return Ok((migrated, costs, refused));
         }
         site.databases.drop(&migrated).await?;
+    }
+}
+
+/// Marks the refused statements as failed.
+pub(crate) fn mark(statements: &mut [StatementOutcome], refused: Refused) {
+    for (place, failed) in refused {
+        statements[place].failed = Some(failed);
     }
 }
 
@@ -70,16 +80,16 @@ impl<'a> Original<'a> {
     }
 
     /// Marks the statements that the server refuses there, and adds their places to those that it refuses. Whether there was a new one.
-    fn refuses_any(&self, statements: &mut [StatementOutcome], refused: &mut BTreeSet<usize>) -> bool {
+    fn refuses_any(&self, statements: &mut [StatementOutcome], refused: &mut Refused) -> bool {
         let mut left = Left::new(self.dependents);
         let mut has_new = false;
         for (place, one) in statements.iter_mut().enumerate() {
             left.forget(&one.statement);
             if let Some(failed) = self.refused(&mut left, one) {
-                (one.found, one.failed) = (None, Some(failed));
-                refused.insert(place);
+                (one.found, one.failed) = (None, Some(failed.clone()));
+                refused.insert(place, failed);
                 has_new = true;
-            } else if has_new && !refused.contains(&place) {
+            } else if has_new && !refused.contains_key(&place) {
                 one.failed = None;
             }
         }

@@ -174,6 +174,8 @@ struct Rehearsed<'a> {
     roles: Vec<String>,
     /// The time zone, if it decides on a rewrite and nobody asked for it.
     zone: Option<zone::Unasked>,
+    /// The statements that the server refuses in the original.
+    refused: dependents::Refused,
 }
 
 struct Measurement<'a> {
@@ -203,6 +205,7 @@ impl Measurement<'_> {
             had_mappings,
             roles,
             zone,
+            refused,
         } = rehearsed;
         let empty = databases.create("plan").await?;
         let told = RefCell::new(&mut *observer);
@@ -228,6 +231,7 @@ impl Measurement<'_> {
         let mut filled: Vec<Filled> = Vec::new();
         let mut minimal = Minimal::new(self.site.restarter, of_server);
         let mut statements = StatementOutcome::of_all(&self.request.script.statements);
+        dependents::mark(&mut statements, refused);
         for (number, (part, _)) in effort.sizes().iter().enumerate() {
             observer.stage(&format!("filling the tables, size {} of {}", number + 1, effort.sizes().len()));
             minimal.begin(&mut databases, observer).await?;
@@ -325,7 +329,7 @@ impl Measurement<'_> {
         let mut added = Rules::new(&tables);
         let (at, schema) = ((site, &empty), &self.request.schema);
         let looked = dependents::look(at, schema, &mut statements, &mut added, observer);
-        let (migrated, costs) = Box::pin(looked).await?;
+        let (migrated, costs, refused) = Box::pin(looked).await?;
         missing::complete(&self.request.schema, &skipped, &mut statements);
         if let Some((one, failed)) = statements.iter().find_map(|one| Some((one, one.failed.as_ref()?)))
             && failed.is_certain
@@ -392,7 +396,18 @@ impl Measurement<'_> {
         let has_better = self.request.alternatives && better.is_some();
         let columns = Columns::of(&tables, [&before.casts, &after.casts], &added);
         let is_disturbed = costs.is_disturbed;
-        Ok(Rehearsed { recipe, columns, unused, works, has_better, is_disturbed, had_mappings, roles, zone })
+        Ok(Rehearsed {
+            recipe,
+            columns,
+            unused,
+            works,
+            has_better,
+            is_disturbed,
+            had_mappings,
+            roles,
+            zone,
+            refused,
+        })
     }
 
     /// Creates the tables, and notes the roles that the SQL makes. Returns the statements that the server cannot run.
