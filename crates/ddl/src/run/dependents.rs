@@ -17,6 +17,7 @@ use crate::error::DdlError;
 use crate::find::shown_relation;
 use crate::outcome::{Failed, StatementOutcome};
 use crate::schema::Schema;
+use crate::script::Statement;
 
 /// Objects that a message or a remedy names.
 const NAMED: usize = 8;
@@ -44,11 +45,13 @@ pub(crate) async fn look(
     }
 }
 
-/// Marks the refused statements as failed.
-pub(crate) fn mark(statements: &mut [StatementOutcome], refused: Refused) {
+/// The outcomes of the statements before they run, the refused ones as failed.
+pub(crate) fn outcomes(statements: &[Statement], refused: Refused) -> Vec<StatementOutcome> {
+    let mut outcomes = StatementOutcome::of_all(statements);
     for (place, failed) in refused {
-        statements[place].failed = Some(failed);
+        outcomes[place].failed = Some(failed);
     }
+    outcomes
 }
 
 /// The objects of the original, and the columns before the migration.

@@ -72,6 +72,7 @@ use self::rounds::Rounds;
 use self::rowless::Partitions;
 use self::rules::Rules;
 use self::settings::Conditions;
+use self::suit::Retyped;
 use self::unsuited::Columns;
 use crate::better::{self, Better};
 use crate::error::DdlError;
@@ -230,8 +231,7 @@ impl Measurement<'_> {
 
         let mut filled: Vec<Filled> = Vec::new();
         let mut minimal = Minimal::new(self.site.restarter, of_server);
-        let mut statements = StatementOutcome::of_all(&self.request.script.statements);
-        dependents::mark(&mut statements, refused);
+        let mut statements = dependents::outcomes(&self.request.script.statements, refused);
         for (number, (part, _)) in effort.sizes().iter().enumerate() {
             observer.stage(&format!("filling the tables, size {} of {}", number + 1, effort.sizes().len()));
             minimal.begin(&mut databases, observer).await?;
@@ -316,13 +316,7 @@ impl Measurement<'_> {
         observer.step("reading the tables and their constraints");
         let (tables, before) = (Tables::read(&empty).await?, Shape::read(&empty).await?);
         let inserted = tables.with_rows(&empty).await?;
-        if let Some(probes) = self.request.probes.as_ref().filter(|probes| probes.is_own()) {
-            observer.step("trying the scripts of readers and writers");
-            let copy = site.databases.copy(&empty, "probe").await?;
-            let with_settings = settings::with(&copy, site.settings);
-            stall::check::check(&with_settings, probes, self.request.seed).await?;
-            site.databases.drop(&copy).await?;
-        }
+        self.try_probes(site, &empty, observer).await?;
         let named = self.named().into_iter().map(|(option, name)| tables.named(option, name));
         let named: BTreeSet<u32> = named.collect::<Result<_, _>>()?;
         let mut statements = StatementOutcome::of_all(&self.request.script.statements);
@@ -369,19 +363,14 @@ impl Measurement<'_> {
         let defaults = defaults::rows(&empty, self.request, looked, added.beside()).await?;
         site.databases.drop(&empty).await?;
         let retyped = before.casts.retyped(&after.casts, &tables, &changes.tables());
-        let schema = &self.request.schema;
-        let unfit = retyped.iter().filter_map(|one| one.warning(schema, &self.request.script.statements));
-        unfit.for_each(|warning| observer.warned(&warning));
-        let mut specs: Vec<String> = retyped.iter().filter_map(|one| one.spec(schema)).collect();
+        let mut specs = self.specs(&retyped, observer);
         specs.extend(defaults.iter().map(|one| one.spec.clone()));
         let unused = empty_ones.iter().filter(|name| !known_empty.contains(name)).cloned().collect();
-        let (at, request) = (self.site, self.request);
-        let empty = empty_ones;
         let recipe = Filler {
-            site: at,
-            request,
+            site: self.site,
+            request: self.request,
             skipped,
-            empty,
+            empty: empty_ones,
             without_rows,
             additions,
             specs,
@@ -408,6 +397,32 @@ impl Measurement<'_> {
             zone,
             refused,
         })
+    }
+
+    /// Runs the user's scripts of readers and writers once, in a copy of the tables without rows.
+    async fn try_probes(
+        &self,
+        site: &Copies<'_>,
+        empty: &Target,
+        observer: &mut dyn Observer,
+    ) -> Result<(), DdlError> {
+        let Some(probes) = self.request.probes.as_ref().filter(|probes| probes.is_own()) else {
+            return Ok(());
+        };
+        observer.step("trying the scripts of readers and writers");
+        let copy = site.databases.copy(empty, "probe").await?;
+        let with_settings = settings::with(&copy, site.settings);
+        stall::check::check(&with_settings, probes, self.request.seed).await?;
+        site.databases.drop(&copy).await?;
+        Ok(())
+    }
+
+    /// Specifications of the columns whose types the migration changes; warns of those whose values in the original do not fit.
+    fn specs(&self, retyped: &[Retyped], observer: &mut dyn Observer) -> Vec<String> {
+        let schema = &self.request.schema;
+        let unfit = retyped.iter().filter_map(|one| one.warning(schema, &self.request.script.statements));
+        unfit.for_each(|warning| observer.warned(&warning));
+        retyped.iter().filter_map(|one| one.spec(schema)).collect()
     }
 
     /// Creates the tables, and notes the roles that the SQL makes. Returns the statements that the server cannot run.
