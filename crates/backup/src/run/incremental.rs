@@ -297,7 +297,8 @@ mod tests {
         };
         let facts = |major| Facts::of_scratch(major, "shop", 0);
         let of = |server, client| hindrance(&facts(server), &programs(client)).unwrap();
-        assert!(of(16, 18).contains("version 17 or later"));
+        assert!(too_old(&facts(16)).unwrap().contains("version 17 or later"));
+        assert_eq!(too_old(&facts(17)), None);
         assert!(of(17, 18).contains("has version 18: give programs of version 17 (--bin DIR)"));
         assert!(of(17, 17).contains("there is no pg_combinebackup"));
     }

@@ -265,7 +265,7 @@ mod tests {
         for (line, meant) in [
             ("-i -s 10", "fill --scale 10"),
             ("-i -s10 shop", "fill --scale 10 -d shop"),
-            ("-i --scale=10 -F 90 -q -n", "fill --scale 10 -F 90 -q"),
+            ("-i --scale=10 -F 90 -q -n", "fill --scale 10 -F 90 -q -I tgp"),
             ("-i", "fill --scale N"),
             ("-i -s 10 -c 4 -f a.sql shop", "fill --scale 10 -d shop"),
             (

@@ -134,7 +134,7 @@ mod tests {
             ("runs export latest --force", "pgrig runs export latest --force -o latest.runs.json"),
             ("runs export before after", "pgrig runs export before after -o before.runs.json"),
             ("runs export -f", "pgrig runs export -f latest -o latest.runs.json"),
-            ("runs export latest:tps~1", "pgrig runs export latest:tps~1 -o latest.runs.json"),
+            ("runs export latest:tps~1", "pgrig runs export 'latest:tps~1' -o latest.runs.json"),
             ("runs export -o a.json", "pgrig runs export latest -o a.json"),
         ] {
             let words: Vec<String> = line.split(' ').map(str::to_owned).collect();
