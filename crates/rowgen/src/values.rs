@@ -174,7 +174,7 @@ fn no_sizes(sizes: &Arc<[u32]>) -> bool {
 pub enum Member {
     /// 0, 1, 2 in each group.
     Counted,
-    /// Numbers from 0 to below this one, continued from group to group. It must be at least the
+    /// Numbers from 0 to below this one, each as often as the others. It must be at least the
     /// size of the largest group, so that the members of a group differ.
     Of(u64),
 }
@@ -333,8 +333,9 @@ impl Turn {
 }
 
 impl Shared {
-    /// The number for a row where all groups have the same number of rows.
-    pub(crate) fn number(&self, row: u64) -> u64 {
+    /// The number for a row where all groups have the same number of rows. The first member of a group is by `step` further than that of the group
+    /// before.
+    pub(crate) fn number(&self, row: u64, step: u64) -> u64 {
         let &Self { rows, groups, member, .. } = self;
         let wide = |number: u64| u128::from(number);
         let narrow = |number: u128| u64::try_from(number).unwrap_or(u64::MAX);
@@ -345,8 +346,7 @@ impl Shared {
             Member::Counted => place,
             Member::Of(count) => {
                 let apart = (count / rows.div_ceil(groups)).max(1);
-                // Any number that differs from group to group; small enough for the sum.
-                let start = group.wrapping_mul(0x9E37_79B9_7F4A_7C15) >> 20;
+                let start = narrow(wide(group) * wide(step) % wide(count));
                 (start + place * apart) % count
             }
         }

@@ -205,7 +205,7 @@ impl Generator {
             }
             Pick::InTurn(turn) => Picking::InTurn(*turn),
             Pick::Shared(shared) if !shared.sizes.is_empty() => Picking::Groups(Groups::new(shared)),
-            Pick::Shared(shared) => Picking::Shared(shared.clone()),
+            Pick::Shared(shared) => Picking::shared(shared),
         };
         match &**keys {
             Keys::Made { table, first } => {

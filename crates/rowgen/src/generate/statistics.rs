@@ -337,7 +337,7 @@ fn step(buckets: &Buckets<i64>) -> i64 {
     i64::try_from(divisor).unwrap_or(1).max(1)
 }
 
-fn gcd(one: u64, other: u64) -> u64 {
+pub(super) fn gcd(one: u64, other: u64) -> u64 {
     if other == 0 { one } else { gcd(other, one % other) }
 }
 
