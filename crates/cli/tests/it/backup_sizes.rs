@@ -173,6 +173,6 @@ fn a_forecast_that_cannot_be_made_is_refused_with_the_remedy() {
     if require(Need::Clients) {
         let ran = rig.run("backup rehearse --size 1TB --up-to 9MB --pg-version 13");
         assert_eq!(ran.code, Some(2), "{ran:#?}");
-        assert_says(&ran.stderr, &["give 10.0 MB or more"]);
+        assert_says(&ran.stderr, &["give --up-to 10MB or more"]);
     }
 }
