@@ -217,7 +217,7 @@ fn what_cannot_be_filled_is_refused_with_the_remedy_and_untouched() {
         ("--table plain --rows 1 --fillfactor 50", "Put them into --ddl"),
         ("--table plain --rows 1 --unlogged", "CREATE UNLOGGED TABLE"),
         ("--table plain --rows 1 --payload random", "--column NAME=text(80)"),
-        ("--table plain --rows 1 --drop", "DROP or TRUNCATE a table of your own yourself"),
+        ("--table plain --rows 1 --drop", "drop or TRUNCATE tables of your own yourself"),
         ("--table plain --rows 1 --server-side", "by COPY or by writing pages"),
         ("--table plain --rows 1 --init-steps tg", "give --ddl FILE"),
         ("--table customers --rows 1 --format binary", "--format binary"),
