@@ -12,7 +12,7 @@ use page::Geometry;
 
 use self::direct::Choice;
 pub(crate) use self::method::needs_chunks;
-use self::streams::BUILDERS;
+use self::streams::{BUILDERS, IN_ORDER};
 use super::bulk::{Bulk, ForeignKeys};
 use super::data::Plan;
 use super::facts::{Facts, TablesFacts, VacuumRefused};
@@ -192,7 +192,7 @@ impl Rules<'_> {
         let is_told = |why: &&str| direct.as_ref().is_some_and(|told| told.ends_with(*why));
         let mut reasons = Vec::from_iter(why.filter(|why| !is_told(why)).map(str::to_owned));
         reasons.extend(direct);
-        if !self.is_own_table() {
+        if !self.is_own_table() || streams.1 == IN_ORDER {
             let (streams, why) = streams;
             let plural = if streams.get() == 1 { "" } else { "s" };
             let each = if *why == BUILDERS { ", one for each core" } else { "" };
