@@ -57,7 +57,7 @@ impl Picking {
 fn step(count: u64) -> u64 {
     let golden = u128::from(count) * 10_946 / 17_711;
     let golden = u64::try_from(golden).unwrap_or(u64::MAX).max(1);
-    (golden..).find(|step| gcd(*step, count) == 1).unwrap_or(1)
+    (golden..=count.max(golden)).find(|step| gcd(*step, count) == 1).unwrap_or(1)
 }
 
 #[cfg(test)]
