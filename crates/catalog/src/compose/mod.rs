@@ -380,7 +380,7 @@ impl Run {
         (start <= high).then_some(Self { start, high, ..*self })
     }
 
-    /// So many of its values, from the first to the last one at equal distances; none if it has fewer.
+    /// `rows` values at equal distances over the whole range; none if the range has fewer.
     fn spread(&self, rows: u64) -> Option<Values> {
         let steps = i64::try_from(self.count().checked_div(rows)?).ok().filter(|steps| *steps > 0)?;
         Some(Values::Serial { start: self.start, step: self.step.checked_mul(steps)? })
