@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use rowgen::{Member, Shared, Turn};
+use rowgen::{Member, Paired, PairedKeys, Pick, Shared, Spread, Turn};
 
 use super::error::CatalogError;
 use super::info::KeyInfo;
@@ -24,11 +24,18 @@ pub(super) struct Part {
     pub(super) distinct: bool,
     /// The turn by which its value changes from row to row, once a key needs one.
     pub(super) turn: Option<Turn>,
-    /// Instead of the turn: rows in groups, where a key has two parts and the number of rows is known.
-    pub(super) shared: Option<Shared>,
+    /// Instead of the turn: groups or pairs, where a key has two parts and the number of rows is known.
+    pub(super) pick: Option<Pick>,
+    /// How often each value comes; none if nothing is said of it.
+    pub(super) spread: Option<Spread>,
+}
+
+impl Part {
     /// Numbers of rows that have a value, each with the fraction of the values that so many rows have;
     /// empty if nothing is said of it.
-    pub(super) weights: Vec<(f64, f64)>,
+    fn weights(&self) -> &[(f64, f64)] {
+        self.spread.as_ref().map_or(&[], |spread| &spread.weights)
+    }
 }
 
 /// How a part is made unique.
@@ -117,7 +124,7 @@ pub(super) fn assign(
         }
         match turning(parts, &wanted) {
             Some(turning) => {
-                let rows = take_turns(parts, &turning, made);
+                let rows = take_turns(parts, &turning, &wanted.key.name, made);
                 let fresh = turning.iter().any(|&part| parts[part].fresh);
                 let rows = if fresh { rows } else { rows.saturating_sub(first_row) };
                 assigned.limit(rows, Some(wanted.key), || reason(parts, &turning, wanted.key));
@@ -169,15 +176,20 @@ const MANY: u64 = 1_000_000;
 
 /// Gives each part its turn, as a digit of the row number. Returns how many rows that makes unique.
 /// The last part has no end: the number of rows is limited instead.
-fn take_turns(parts: &mut [Part], turning: &[usize], made: Made) -> u64 {
+fn take_turns(parts: &mut [Part], turning: &[usize], key: &str, made: Made) -> u64 {
     if let Some(rows) = made.rows
         && let [others @ .., numbered] = turning
         && !others.is_empty()
         && parts[*numbered].way == Uniqueness::Numbered
-        && parts[others[0]].weights.is_empty()
+        && parts[others[0]].weights().is_empty()
         && rows.is_multiple_of(combinations(parts, others))
     {
         return in_order(parts, others, *numbered, rows);
+    }
+    if let (Some(rows), &[first, second]) = (made.rows, turning)
+        && let Some(most) = pair(parts, key, (first, second), rows)
+    {
+        return most;
     }
     if let (Some(rows), &[first, second]) = (made.rows, turning)
         && (made.uses_all_keys || parts[second].way == Uniqueness::Numbered)
@@ -193,6 +205,39 @@ fn take_turns(parts: &mut [Part], turning: &[usize], made: Made) -> u64 {
     })
 }
 
+/// Pairs the values of two parts, each value as often as its spread says. None if nothing is said of either part, or if there are more
+/// rows than pairs.
+fn pair(parts: &mut [Part], key: &str, of: (usize, usize), rows: u64) -> Option<u64> {
+    let side = |at: usize| {
+        let even = Spread {
+            distinct: -1.0,
+            correlation: 0.0,
+            common: Vec::new(),
+            bounds: Vec::new(),
+            weights: Vec::new(),
+        };
+        PairedKeys { keys: parts[at].count, spread: parts[at].spread.clone().unwrap_or(even) }
+    };
+    let (mut first, mut second) = of;
+    let most = parts[first].count.saturating_mul(parts[second].count);
+    let has_few = [first, second].iter().all(|at| parts[*at].way == Uniqueness::Few);
+    let is_said = [first, second].iter().any(|at| parts[*at].spread.is_some());
+    if !has_few || !is_said || !(1..=most).contains(&rows) {
+        return None;
+    }
+    // The order of the rows is that of the side that correlates with it.
+    if side(second).spread.correlation.abs() > side(first).spread.correlation.abs() {
+        (first, second) = (second, first);
+    }
+    let paired =
+        Paired { name: key.to_owned(), rows, first: side(first), second: side(second), is_second: false };
+    for (part, is_second) in [(first, false), (second, true)] {
+        parts[part].turn = Some(Turn::EACH);
+        parts[part].pick = Some(Pick::Paired(Box::new(Paired { is_second, ..paired.clone() })));
+    }
+    Some(most)
+}
+
 /// Divides the rows among the first part's values, evenly or by its weights, as lines are divided
 /// among orders: keys ascend with the rows. None if there are fewer rows than values, or more rows than the second
 /// part has room for.
@@ -203,13 +248,14 @@ fn share(parts: &mut [Part], first: usize, second: usize, rows: u64) -> Option<u
         return None;
     }
     let is_counted = parts[second].way == Uniqueness::Numbered;
-    let sizes = if is_counted { sizes(&parts[first].weights, groups) } else { Arc::default() };
+    let sizes = if is_counted { sizes(parts[first].weights(), groups) } else { Arc::default() };
     let sizes = if fits(&sizes, groups, rows, members) { sizes } else { Arc::default() };
     let member =
         if parts[second].way == Uniqueness::Numbered { Member::Counted } else { Member::Of(members) };
     for (part, member) in [(first, None), (second, Some(member))] {
         parts[part].turn = Some(Turn::EACH);
-        parts[part].shared = Some(Shared { rows, groups, member, sizes: Arc::clone(&sizes) });
+        let shared = Shared { rows, groups, member, sizes: Arc::clone(&sizes) };
+        parts[part].pick = Some(Pick::Shared(shared));
     }
     Some(groups.saturating_mul(members))
 }
@@ -290,9 +336,21 @@ mod tests {
             fresh: false,
             distinct: false,
             turn: None,
-            shared: None,
-            weights: Vec::new(),
+            pick: None,
+            spread: None,
         }
+    }
+
+    fn shared(part: &Part) -> Shared {
+        match part.pick.clone() {
+            Some(Pick::Shared(shared)) => shared,
+            other => panic!("{other:?}"),
+        }
+    }
+
+    fn spread(correlation: f64, weights: &[(f64, f64)]) -> Option<Spread> {
+        let weights = weights.to_vec();
+        Some(Spread { distinct: -1.0, correlation, common: Vec::new(), bounds: Vec::new(), weights })
     }
 
     fn key(columns: &[&str]) -> KeyInfo {
@@ -349,22 +407,22 @@ mod tests {
         let wanted = vec![wanted(&key, &parts)];
         assign("t", &mut parts, wanted, 0, made(3001)).unwrap();
         assert_eq!(
-            parts[0].shared,
-            Some(Shared { rows: 3001, groups: 1000, member: None, sizes: Arc::default() })
+            shared(&parts[0]),
+            Shared { rows: 3001, groups: 1000, member: None, sizes: Arc::default() }
         );
-        assert_eq!(parts[1].shared.clone().unwrap().member, Some(Member::Counted));
+        assert_eq!(shared(&parts[1]).member, Some(Member::Counted));
     }
 
     #[test]
     fn orders_have_as_many_lines_as_their_weights_say() {
         let mut parts =
             [part("order_id", 5_000, Uniqueness::Few), part("line", 32_767, Uniqueness::Numbered)];
-        parts[0].weights = vec![(1.0, 0.5), (2.0, 0.25), (5.0, 0.25)];
+        parts[0].spread = spread(1.0, &[(1.0, 0.5), (2.0, 0.25), (5.0, 0.25)]);
         let key = key(&["order_id", "line"]);
         let wanted = vec![wanted(&key, &parts)];
         // A multiple of the orders, which otherwise get the same number each.
         assign("t", &mut parts, wanted, 0, made(10_000)).unwrap();
-        let sizes = parts[1].shared.clone().unwrap().sizes;
+        let sizes = shared(&parts[1]).sizes;
         let of = |wanted: u32| sizes.iter().filter(|size| **size == wanted).count();
         assert_eq!((sizes.len(), of(1), of(2), of(5)), (1_024, 512, 256, 256));
     }
@@ -376,8 +434,33 @@ mod tests {
         let wanted = vec![wanted(&key, &parts)];
         let made = Made { uses_all_keys: true, ..made(800) };
         let assigned = assign("t", &mut parts, wanted, 0, made).unwrap();
-        assert_eq!(parts[1].shared.clone().unwrap().member, Some(Member::Of(100)));
+        assert_eq!(shared(&parts[1]).member, Some(Member::Of(100)));
         assert_eq!(assigned.most.unwrap().rows, 20_000);
+    }
+
+    #[test]
+    fn keys_of_both_sides_of_a_relation_come_as_often_as_is_said() {
+        let mut parts = [part("track", 200, Uniqueness::Few), part("list", 100, Uniqueness::Few)];
+        (parts[0].spread, parts[1].spread) = (spread(0.2, &[]), spread(1.0, &[]));
+        let key = key(&["track", "list"]);
+        let wanted_keys = vec![wanted(&key, &parts)];
+        let assigned = assign("t", &mut parts, wanted_keys, 0, made(800)).unwrap();
+        let paired = |part: &Part| match part.pick.clone() {
+            Some(Pick::Paired(paired)) => *paired,
+            other => panic!("{other:?}"),
+        };
+        let (track, list) = (paired(&parts[0]), paired(&parts[1]));
+        assert_eq!(
+            (track.is_second, list.is_second, list.first.keys, list.second.keys),
+            (true, false, 100, 200)
+        );
+        assert_eq!(assigned.most.unwrap().rows, 20_000);
+        // Beyond all pairs, turns say how many rows there can be.
+        let mut parts = [part("track", 20, Uniqueness::Few), part("list", 10, Uniqueness::Few)];
+        parts[0].spread = spread(1.0, &[]);
+        let wanted_keys = vec![wanted(&key, &parts)];
+        let assigned = assign("t", &mut parts, wanted_keys, 0, made(201)).unwrap();
+        assert_eq!(assigned.most.unwrap().rows, 200);
     }
 
     #[test]

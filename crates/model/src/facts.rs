@@ -129,6 +129,13 @@ pub enum ColumnRole {
         /// The column that numbers the rows.
         by: String,
     },
+    /// A foreign key that makes a unique key together with another foreign key.
+    Paired {
+        /// The table that it refers to, `schema.name`.
+        table: String,
+        /// The column there.
+        column: String,
+    },
     /// A CHECK says that it is not below another column.
     Above {
         /// The other column.

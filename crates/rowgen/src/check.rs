@@ -139,6 +139,15 @@ impl Values {
                             !matches!(member, Some(Member::Of(count)) if *count < rows.div_ceil(*groups));
                         check.that(fits, "a group has more rows than the member column has values: give a larger number of these values")?;
                     }
+                    Pick::Paired(paired) => {
+                        check.spread(&paired.first.spread)?;
+                        check.spread(&paired.second.spread)?;
+                        let pairs = paired.first.keys.saturating_mul(paired.second.keys);
+                        check.that(
+                            (1..=pairs).contains(&paired.rows),
+                            "there must be rows, and no more of them than pairs of keys",
+                        )?;
+                    }
                     Pick::Random { .. } => {}
                     Pick::Earlier { first, .. } => {
                         let made =

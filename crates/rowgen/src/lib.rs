@@ -58,5 +58,6 @@ pub use topic::Topic;
 pub use tuples::{Body, TupleEncoder, Tuples, Unstorable};
 pub use units::Units;
 pub use values::{
-    Distribution, Keys, Member, Payload, Pick, Reference, Shared, Side, Turn, Values, Weighted,
+    Distribution, Keys, Member, Paired, PairedKeys, Payload, Pick, Reference, Shared, Side, Turn, Values,
+    Weighted,
 };

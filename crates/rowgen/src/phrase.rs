@@ -40,7 +40,7 @@ pub(crate) fn phrase(values: &Values, kind: &Kind) -> String {
         },
         Values::Reference(Reference { keys, pick, .. }) => match (&**keys, pick) {
             (_, Pick::Earlier { .. }) => "key of an earlier row".to_owned(),
-            (keys, Pick::Random { .. } | Pick::Spread { .. }) => {
+            (keys, Pick::Random { .. } | Pick::Spread { .. } | Pick::Paired(_)) => {
                 format!("one of {} referenced keys", keys.count())
             }
             (Keys::Interval { low, high }, Pick::InTurn(_)) => {

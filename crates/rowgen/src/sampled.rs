@@ -36,7 +36,7 @@ fn sampled(values: Values, fraction: f64, range: Option<(i64, i64)>) -> Values {
             Values::Between { low, high: low.saturating_add_unsigned(part(all, fraction) - 1) }
         }
         Values::Reference(mut reference)
-            if !matches!(reference.pick, Pick::InTurn(_) | Pick::Shared(_) | Pick::Earlier { .. }) =>
+            if matches!(reference.pick, Pick::Random { .. } | Pick::Spread { .. }) =>
         {
             reference.keys = Arc::new(keys(&reference.keys, fraction));
             Values::Reference(reference)

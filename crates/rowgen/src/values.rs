@@ -309,6 +309,33 @@ pub enum Pick {
     InTurn(Turn),
     /// By groups that divide the rows evenly, for one of two parts of a unique key.
     Shared(Shared),
+    /// By pairs that differ from row to row, for one of two foreign keys that are a unique key together.
+    Paired(Box<Paired>),
+}
+
+/// Pairs of keys that differ from row to row. Each key comes about as often as its side's spread says; a key never comes more often
+/// than the other side has keys.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Paired {
+    /// The unique key's name: both sides give the same.
+    pub name: String,
+    /// Number of rows, at most the number of all pairs.
+    pub rows: u64,
+    /// The side whose correlation decides on the order of the rows.
+    pub first: PairedKeys,
+    /// The other side: its keys ascend within the rows of a key of the first one.
+    pub second: PairedKeys,
+    /// Whether the row gets its key of the second side, instead of the first one.
+    pub is_second: bool,
+}
+
+/// The keys of one side of [`Paired`] rows.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct PairedKeys {
+    /// Number of keys, at least 1.
+    pub keys: u64,
+    /// How often each one comes; `distinct` is relative to the number of keys.
+    pub spread: Spread,
 }
 
 impl Payload {

@@ -288,9 +288,9 @@ fn role(info: &TableInfo, column: &ColumnInfo, sizes: &BTreeMap<String, u64>) ->
         return if is_alone {
             formed(info, column).unwrap_or(ColumnRole::Unique)
         } else if keys().count() == 1
-            && let Some(counted) = counted(info, key, column, sizes)
+            && let Some(role) = counted(info, key, column, sizes).or_else(|| paired(info, key, column, sizes))
         {
-            counted
+            role
         } else {
             ColumnRole::Key
         };
@@ -400,6 +400,28 @@ fn counted(
         && foreign.next().is_none()
         && sizes.contains_key(&table);
     (is_it && is_number && is_free).then(|| ColumnRole::Counted { table, by: by.name.clone() })
+}
+
+/// The role of one of two foreign keys that are a unique key together.
+fn paired(
+    info: &TableInfo,
+    key: &KeyInfo,
+    column: &ColumnInfo,
+    sizes: &BTreeMap<String, u64>,
+) -> Option<ColumnRole> {
+    let refers = |name: &str| {
+        let mut foreign =
+            info.foreign_keys.iter().filter(|key| key.columns.iter().any(|column| column == name));
+        let only = foreign.next().filter(|key| key.columns.len() == 1 && !key.to_itself)?;
+        let is_known = foreign.next().is_none() && sizes.contains_key(&only.referenced.display_name());
+        is_known.then_some(only)
+    };
+    let [first, second] = &key.elements[..] else { return None };
+    let names = [first.column.as_ref()?, second.column.as_ref()?];
+    let is_pair =
+        !key.exclusion && key.predicate.is_none() && names.iter().all(|name| refers(name).is_some());
+    let of = &refers(&column.name)?.referenced;
+    is_pair.then(|| ColumnRole::Paired { table: of.display_name(), column: of.columns[0].clone() })
 }
 
 /// The role of a column whose only condition with another column says that the two ascend.

@@ -160,10 +160,10 @@ impl Choice<'_> {
         self.parts.iter().find(|part| part.columns.iter().any(|name| name == column))?.turn
     }
 
-    /// The choice of a row's key for a column: by the turn, or by groups that share the rows.
+    /// The choice of a row's key for a column: by the turn, by groups that share the rows, or by pairs.
     fn pick(&self, column: &str, turn: Turn) -> Pick {
         let part = self.parts.iter().find(|part| part.columns.iter().any(|name| name == column));
-        part.and_then(|part| part.shared.clone()).map_or(Pick::InTurn(turn), Pick::Shared)
+        part.and_then(|part| part.pick.clone()).unwrap_or(Pick::InTurn(turn))
     }
 
     fn reference(&self, slot: &Slot<'_>, group: &Group, allowed: &Allowed) -> Values {
@@ -174,7 +174,7 @@ impl Choice<'_> {
                 None => Pick::Random { name: group.name.clone() },
             },
         };
-        let is_random = !matches!(pick, Pick::InTurn(_) | Pick::Shared(_));
+        let is_random = matches!(pick, Pick::Random { .. } | Pick::Spread { .. });
         let column = group.columns.iter().position(|name| name == slot.name()).unwrap_or(0);
         if let Keys::Listed(keys) = &*group.keys
             && keys.iter().all(|key| key[column].is_none())
@@ -248,7 +248,7 @@ impl Choice<'_> {
         // Row numbers do not begin at 0, values shall begin at the run's start.
         let passed = i64::try_from(self.first_row / turn.every).unwrap_or(i64::MAX);
         let start = run.start.saturating_sub(passed.saturating_mul(run.step));
-        let is_shared = matches!(self.pick(slot.name(), turn), Pick::Shared(_));
+        let is_shared = !matches!(self.pick(slot.name(), turn), Pick::InTurn(_));
         if turn.every == 1 && turn.of == u64::MAX && !is_shared {
             let spread = if of == 1 { self.over_partitions(slot, allowed, &run) } else { None };
             return spread.unwrap_or(Values::Serial { start, step: run.step });
@@ -322,7 +322,7 @@ impl Choice<'_> {
 /// Whether a value follows from the number of its row, whatever the number of rows.
 fn is_by_row_number(values: &Values) -> bool {
     match values {
-        Values::Reference(Reference { pick, .. }) => !matches!(pick, Pick::Spread { .. }),
+        Values::Reference(Reference { pick, .. }) => !matches!(pick, Pick::Spread { .. } | Pick::Paired(_)),
         Values::Server
         | Values::Null
         | Values::Repeated { .. }

@@ -11,7 +11,7 @@ mod warnings;
 
 use failure::Classified;
 use futures_util::future::LocalBoxFuture;
-use rowgen::{Column, ColumnSpec, Encoder, Format, Table};
+use rowgen::{Column, ColumnSpec, Encoder, Format, Spread, Table};
 use serde::{Deserialize, Serialize};
 use tokio_postgres::Client;
 
@@ -442,12 +442,11 @@ impl<'a> Design<'a> {
         Ok((way, understood))
     }
 
-    /// Numbers of rows that refer to a key of the group, each with the fraction of the keys, as far as
-    /// the user says so.
-    fn weights(&self, group: &Group) -> Vec<(f64, f64)> {
+    /// How often each key of the group comes, if the user says so.
+    fn spread(&self, group: &Group) -> Option<Spread> {
         let keyed =
             self.slots.iter().filter(|slot| group.has(slot.name())).find_map(|slot| slot.keyed.as_ref());
-        keyed.map_or_else(Vec::new, |keyed| keyed.spread.weights.clone())
+        keyed.map(|keyed| keyed.spread.clone())
     }
 
     /// Refuses a table that has rows if pgrig cannot know which combinations of few values they

@@ -24,8 +24,8 @@ impl Design<'_> {
             fresh: group.one_to_one,
             distinct: group.origin == Origin::Judged { distinct: true },
             turn: None,
-            shared: None,
-            weights: self.weights(group),
+            pick: None,
+            spread: self.spread(group),
         };
         let is_grouped = |slot: &&Slot<'_>| groups.iter().any(|group| group.has(slot.name()));
         let columns = self.slots.iter().filter(|slot| !is_grouped(slot)).map(|slot| {
@@ -44,8 +44,8 @@ impl Design<'_> {
                 fresh,
                 distinct: false,
                 turn: None,
-                shared: None,
-                weights: Vec::new(),
+                pick: None,
+                spread: None,
             }
         });
         let mut parts: Vec<Part> = groups.iter().map(of_group).chain(columns).collect();

@@ -169,7 +169,9 @@ impl Maker<'_> {
             }
             ColumnRole::Generated => return fill("generated"),
             ColumnRole::Constrained(why) => return fill(why),
-            ColumnRole::Reference { table, column } => return self.keys(facts, statistics, table, column),
+            ColumnRole::Reference { table, column } | ColumnRole::Paired { table, column } => {
+                return self.keys(facts, statistics, table, column);
+            }
             ColumnRole::Unique if !facts.kind.as_ref().is_some_and(is_text) => {
                 return self.serial(facts, statistics).unwrap_or_else(|| fill("a key"));
             }

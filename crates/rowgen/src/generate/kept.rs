@@ -122,9 +122,14 @@ fn apart(table: &Table) -> f64 {
 impl Generator {
     /// The values of a column in which some rows have NULL instead.
     pub(super) fn beside(nulls: &Nulls, table: &Table, column: &Column, values: &Values) -> Self {
+        if let Nulls::Counted { not_null, .. } = nulls
+            && values.has_ranks()
+        {
+            return Self::numbered(nulls, *not_null, table, column, values);
+        }
         let has_order = values.has_ranks() || matches!(values, Values::Ranked { .. });
         // Rows all over the table are known only if their number is.
-        if !has_order || table.rows == u64::MAX || matches!(nulls, Nulls::Drawn { .. }) {
+        if !has_order || table.rows == u64::MAX || !matches!(nulls, Nulls::Ranked { .. }) {
             return Self::of(table, column, values);
         }
         let kept: Vec<u64> = sample(table).filter(|row| !nulls.has(*row)).collect();
@@ -144,6 +149,33 @@ impl Generator {
             Self::placed(Kept::new(&kept, table.rows, apart(table)), table, column, values)
         } else {
             others
+        }
+    }
+
+    /// Values of the rows that are not NULL, as if the table had no others. As many differ as would if NULL replaced those of the other rows at
+    /// random.
+    fn numbered(nulls: &Nulls, not_null: u64, table: &Table, column: &Column, values: &Values) -> Self {
+        let mut next = 0;
+        let number = |row| {
+            let number = next;
+            next += u32::from(!nulls.has(row));
+            number
+        };
+        let numbers = (0..table.rows).map(number).collect();
+        let nulls = 1.0 - not_null as f64 / table.rows as f64;
+        let mut values = values.clone();
+        match &mut values {
+            Values::Statistics(statistics) => statistics.distinct = left(statistics.distinct, nulls),
+            Values::Repeated { spread, .. } => spread.distinct = left(spread.distinct, nulls),
+            _ => {}
+        }
+        let there = Table { rows: not_null, ..bare(table) };
+        let values = Self::of(&there, column, &values);
+        Self {
+            kind: values.kind.clone(),
+            stream: values.stream,
+            may_be_null: values.may_be_null,
+            source: Source::Numbered { numbers, values: Box::new(values) },
         }
     }
 
@@ -186,6 +218,21 @@ impl Generator {
             source: Source::Placed { kept, values: Box::new(values) },
         }
     }
+}
+
+/// A row's number among those that are not NULL.
+pub(super) fn numbered(numbers: &[u32], row: u64) -> u64 {
+    usize::try_from(row).ok().and_then(|row| numbers.get(row)).copied().map_or(row, u64::from)
+}
+
+/// The number of different values, relative to the rows that are not NULL, that are left of so many, relative to all rows, if NULLs replace a
+/// share of the rows at random. Numbers above 0 stay.
+fn left(distinct: f64, nulls: f64) -> f64 {
+    if distinct >= 0.0 || !(0.0..1.0).contains(&nulls) {
+        return distinct;
+    }
+    // A value of 1/d rows stays unless all of them become NULL.
+    (distinct * (1.0 - nulls.powf(-1.0 / distinct)) / (1.0 - nulls)).max(-1.0)
 }
 
 /// Whether nearly every row has a value of its own.

@@ -1,6 +1,7 @@
 //! Text that ascends with the number that it is made from.
 
-use super::payload;
+use super::order::READ_WHOLE;
+use super::{payload, shuffle};
 use crate::random::Stream;
 use crate::spread::{Alphabet, Letters};
 
@@ -44,7 +45,13 @@ impl Lettering {
         // Lengths of any numbers that follow each other are spread evenly (Weyl's sequence), so that few have the mean, too.
         let first = stream.draw(u64::MAX).next();
         let turn = number.wrapping_mul(0x9E37_79B9_7F4A_7C15).wrapping_add(first);
-        let length = self.length((turn >> 11) as f64 / (1_u64 << 53) as f64).max(self.ordered).min(self.most);
+        let place = if (2..=READ_WHOLE).contains(&self.count) {
+            // Of few numbers, each place comes once.
+            (shuffle::place(number % self.count, self.count, stream) as f64 + 0.5) / self.count as f64
+        } else {
+            (turn >> 11) as f64 / (1_u64 << 53) as f64
+        };
+        let length = self.length(place).max(self.ordered).min(self.most);
         let start = out.len();
         out.resize(start + length as usize, b' ');
         let text = &mut out[start..];

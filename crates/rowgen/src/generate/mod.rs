@@ -8,6 +8,7 @@ mod kept;
 mod letters;
 mod level;
 mod order;
+mod pairing;
 mod payload;
 mod picking;
 mod ranked;
@@ -28,6 +29,8 @@ use self::groups::Groups;
 use self::kept::Kept;
 use self::letters::Lettering;
 pub(crate) use self::letters::digits;
+use self::order::READ_WHOLE;
+use self::pairing::Pairing;
 use self::picking::Picking;
 use self::ranked::Ranked;
 pub(crate) use self::reader::Reader;
@@ -54,40 +57,130 @@ enum Source {
     Null,
     Int(i64),
     Text(String),
-    Serial { start: i64, step: i64, count: u64 },
-    Group { size: u64, groups: u64 },
-    Unique { turn: Turn },
-    Shuffle { low: i64, count: u64 },
-    Between { low: i64, high: i64 },
-    Drawn { sampler: Sampler, units: Units, real: bool },
-    List { values: Vec<String>, bounds: Vec<u64> },
+    Serial {
+        start: i64,
+        step: i64,
+        count: u64,
+    },
+    Group {
+        size: u64,
+        groups: u64,
+    },
+    Unique {
+        turn: Turn,
+    },
+    Shuffle {
+        low: i64,
+        count: u64,
+    },
+    Between {
+        low: i64,
+        high: i64,
+    },
+    Drawn {
+        sampler: Sampler,
+        units: Units,
+        real: bool,
+    },
+    List {
+        values: Vec<String>,
+        bounds: Vec<u64>,
+    },
     Cycle(Vec<String>),
-    Payload { payload: Payload, low: u32, high: u32 },
-    Topic { form: Form, turn: Turn },
-    Reference { keys: Arc<Keys>, column: usize, pick: Picking },
-    Made { key: Box<Generator>, first: u64, count: u64, pick: Picking },
-    Nulls { nulls: Nulls, others: Box<Generator> },
-    Repeated { spreading: Spreading, values: Box<Generator> },
-    Ranked { ranked: Ranked, not_null: u64, values: Box<Generator> },
-    Placed { kept: Kept, values: Box<Generator> },
+    Payload {
+        payload: Payload,
+        low: u32,
+        high: u32,
+    },
+    Topic {
+        form: Form,
+        turn: Turn,
+    },
+    Reference {
+        keys: Arc<Keys>,
+        column: usize,
+        pick: Picking,
+    },
+    Made {
+        key: Box<Generator>,
+        first: u64,
+        count: u64,
+        pick: Picking,
+    },
+    Nulls {
+        nulls: Nulls,
+        others: Box<Generator>,
+    },
+    Repeated {
+        spreading: Spreading,
+        values: Box<Generator>,
+    },
+    Ranked {
+        ranked: Ranked,
+        not_null: u64,
+        values: Box<Generator>,
+    },
+    Placed {
+        kept: Kept,
+        values: Box<Generator>,
+    },
+    /// With the number of each row among those that are not NULL; of few rows.
+    Numbered {
+        numbers: Arc<[u32]>,
+        values: Box<Generator>,
+    },
     Statistics(Describing),
     Letters(Lettering),
     Elements(Box<Choosing>),
-    Ordered { own: Box<Generator>, other: Box<Generator>, side: Side, units: Units },
-    Leading { until: u64, leading: Box<Generator>, others: Box<Generator> },
+    Ordered {
+        own: Box<Generator>,
+        other: Box<Generator>,
+        side: Side,
+        units: Units,
+    },
+    Leading {
+        until: u64,
+        leading: Box<Generator>,
+        others: Box<Generator>,
+    },
 }
 
 /// The rows of a column that have NULL.
 #[derive(Clone, Debug)]
 enum Nulls {
-    Drawn { stream: Stream, below: u64 },
-    Ranked { ranked: Ranked, not_null: u64 },
+    Drawn {
+        stream: Stream,
+        below: u64,
+    },
+    /// As many as the fraction says, of few rows.
+    Counted {
+        stream: Stream,
+        rows: u64,
+        not_null: u64,
+    },
+    Ranked {
+        ranked: Ranked,
+        not_null: u64,
+    },
 }
 
 impl Nulls {
+    /// Of few rows, as many as the fraction says; of others, each by itself.
+    fn by_chance(fraction: f64, rows: u64, stream: Stream) -> Self {
+        if !(1..=READ_WHOLE).contains(&rows) {
+            return Self::Drawn { stream, below: share(fraction) };
+        }
+        #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "a share of few rows")]
+        let not_null = ((1.0 - fraction) * rows as f64).round() as u64;
+        Self::Counted { stream, rows, not_null }
+    }
+
     fn has(&self, row: u64) -> bool {
         match self {
             Self::Drawn { stream, below } => is_drawn(*stream, *below, row),
+            Self::Counted { stream, rows, not_null } => {
+                shuffle::place(row % rows, *rows, *stream) >= *not_null
+            }
             Self::Ranked { ranked, not_null } => ranked.rank(row) >= *not_null,
         }
     }
@@ -181,7 +274,7 @@ impl Generator {
             }
             Values::Nulls { fraction, by, values } => {
                 let nulls = match by {
-                    None => Nulls::Drawn { stream: nulls(table, stream, values), below: share(*fraction) },
+                    None => Nulls::by_chance(*fraction, table.rows, nulls(table, stream, values)),
                     Some(ranking) => {
                         let ranked = Ranked::new(ranking, table.seed, &table.name, table.rows);
                         Nulls::Ranked { not_null: ranked.not_null(*fraction), ranked }
@@ -206,6 +299,9 @@ impl Generator {
             Pick::InTurn(turn) => Picking::InTurn(*turn),
             Pick::Shared(shared) if !shared.sizes.is_empty() => Picking::Groups(Groups::new(shared)),
             Pick::Shared(shared) => Picking::shared(shared),
+            Pick::Paired(paired) => {
+                Picking::Paired(Box::new(Pairing::new(paired, constraint(table, &paired.name))))
+            }
         };
         match &**keys {
             Keys::Made { table, first } => {
@@ -230,6 +326,7 @@ impl Generator {
             | Source::Made { key: values, .. }
             | Source::Repeated { values, .. }
             | Source::Placed { values, .. }
+            | Source::Numbered { values, .. }
             | Source::Ranked { values, .. } => values.is_literal(),
             Source::Leading { leading, others, .. } => leading.is_literal() || others.is_literal(),
             _ => false,
@@ -253,6 +350,7 @@ impl Generator {
             Source::Repeated { spreading, values } => values.is_null(spreading.number(row)),
             Source::Ranked { ranked, not_null, .. } => ranked.rank(row) >= *not_null,
             Source::Placed { kept, values } => values.is_null(kept.place(row)),
+            Source::Numbered { numbers, values } => values.is_null(kept::numbered(numbers, row)),
             Source::Ordered { own, .. } => own.is_null(row),
             Source::Leading { until, leading, others } => {
                 if row < *until {
@@ -322,6 +420,7 @@ impl Generator {
                 rank => values.value(rank, scratch),
             },
             Source::Placed { kept, values } => values.value(kept.place(row), scratch),
+            Source::Numbered { numbers, values } => values.value(kept::numbered(numbers, row), scratch),
             Source::Statistics(describing) => match describing.value(row) {
                 Made::Units(units) => Value::Units(units),
                 Made::Real(real) => Value::Real(real),

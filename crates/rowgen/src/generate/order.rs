@@ -7,7 +7,7 @@ use crate::random::Stream;
 /// Number of ranks if the number of rows is not known.
 const OPEN: u64 = 1 << 62;
 /// Up to this number of rows ANALYZE reads all rows, so chance must not change their correlation.
-const READ_WHOLE: u64 = 30_000;
+pub(super) const READ_WHOLE: u64 = 30_000;
 /// Number of orders that are tried for so few rows. The one with the nearest correlation is used.
 const TRIED: u64 = 16;
 const NEAR: f64 = 0.002;

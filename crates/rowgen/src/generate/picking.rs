@@ -1,6 +1,7 @@
 //! Chooses the key that a row of a foreign key refers to.
 
 use super::groups::Groups;
+use super::pairing::Pairing;
 use super::spread::Spreading;
 use super::statistics::gcd;
 use crate::random::Stream;
@@ -21,6 +22,7 @@ pub(super) enum Picking {
     Shared(Shared, u64),
     /// Groups of different sizes.
     Groups(Groups),
+    Paired(Box<Pairing>),
 }
 
 impl Picking {
@@ -48,6 +50,7 @@ impl Picking {
             Self::InTurn(turn) => turn.of_row(row) % count,
             Self::Shared(shared, step) => shared.number(row, *step) % count,
             Self::Groups(groups) => groups.number(row) % count,
+            Self::Paired(pairing) => pairing.number(row) % count,
         }
     }
 }

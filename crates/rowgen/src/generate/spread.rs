@@ -1,7 +1,7 @@
 //! Maps rows to numbers that repeat as often as a [`Spread`] says.
 
-use super::level::{Recipient, level};
-use super::order::Order;
+use super::level::{Recipient, level, whole};
+use super::order::{Order, READ_WHOLE};
 use super::weights::{Weights, weights};
 use crate::Spread;
 use crate::levels::Level;
@@ -83,20 +83,11 @@ impl Spreading {
     /// The numbers of so many rows (`u64::MAX`: not known), with `distinct` of `count` numbers.
     pub(super) fn new(spread: &Spread, stream: Stream, rows: u64, count: u64, distinct: u64) -> Self {
         let count = count.max(1);
-        let distinct = distinct.clamp(1, count);
-        let mut common: Vec<(u64, f64)> =
-            spread.common.iter().map(|common| (place(common.place, count), common.share)).collect();
-        common.sort_by_key(|(number, _)| *number);
-        apart(&mut common, count);
-        let all = spread.common_share();
-        let others = distinct.saturating_sub(common.len() as u64);
-        let rest = if others == 0 { 0.0 } else { (1.0 - all).max(0.0) };
-        let buckets = buckets(spread, count);
-        let stretches = stretches(&common, &buckets, others as f64, rest);
+        let Stretched { stretches, buckets, rest } = Stretched::new(spread, count, distinct);
         let level = |stretch: &Stretch| Level { share: stretch.share, values: stretch.numbers as f64 };
         let levels: Vec<Level> = stretches.iter().map(level).collect();
         let order = Order::new(stream, rows, spread.correlation, &levels);
-        let total = (all + rest).max(f64::MIN_POSITIVE);
+        let total = (spread.common_share() + rest).max(f64::MIN_POSITIVE);
         let mut pieces = Pieces { ranks: order.count(), total, share: 0.0, all: Vec::new() };
         for stretch in &stretches {
             pieces.push(stretch);
@@ -112,7 +103,9 @@ impl Spreading {
         let common = spread.common.len() as u64;
         #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "a share of the rows")]
         let rest = ((1.0 - spread.common_share()).max(0.0) * rows as f64) as u64;
-        let all = drawn(count.saturating_sub(common), rest).map_or(count, |others| common + others);
+        // Where ANALYZE reads all rows, it counts the different values: chance must not change their number.
+        let others = drawn(count.saturating_sub(common), rest).filter(|_| rows > READ_WHOLE);
+        let all = others.map_or(count, |others| common + others);
         let mut spreading = Self::new(spread, stream, rows, all, all);
         if all > count {
             for piece in &mut spreading.pieces {
@@ -146,12 +139,39 @@ impl Spreading {
 }
 
 /// Consecutive numbers that have a share of the rows together.
-struct Stretch {
-    first: u64,
-    length: u64,
-    numbers: u64,
-    share: f64,
-    bucket: usize,
+pub(super) struct Stretch {
+    pub(super) first: u64,
+    pub(super) length: u64,
+    /// How many of them are used.
+    pub(super) numbers: u64,
+    pub(super) share: f64,
+    pub(super) bucket: usize,
+}
+
+/// All numbers of a [`Spread`], divided.
+pub(super) struct Stretched {
+    /// In ascending order.
+    pub(super) stretches: Vec<Stretch>,
+    /// From which number on, and up to which one.
+    pub(super) buckets: Vec<(u64, u64)>,
+    /// Share of the rows that the numbers beside the frequent ones have together.
+    pub(super) rest: f64,
+}
+
+impl Stretched {
+    /// With `distinct` of `count` numbers.
+    pub(super) fn new(spread: &Spread, count: u64, distinct: u64) -> Self {
+        let distinct = distinct.clamp(1, count);
+        let mut common: Vec<(u64, f64)> =
+            spread.common.iter().map(|common| (place(common.place, count), common.share)).collect();
+        common.sort_by_key(|(number, _)| *number);
+        apart(&mut common, count);
+        let others = distinct.saturating_sub(common.len() as u64);
+        let rest = if others == 0 { 0.0 } else { (1.0 - spread.common_share()).max(0.0) };
+        let buckets = buckets(spread, count);
+        let stretches = stretches(&common, &buckets, others as f64, rest);
+        Self { stretches, buckets, rest }
+    }
 }
 
 /// The buckets of all numbers, as stretches of them, in ascending order.
@@ -193,13 +213,33 @@ fn stretches(common: &[(u64, f64)], buckets: &[(u64, u64)], others: f64, rest: f
     }
     let place = |stretch: &Stretch| Recipient { room: stretch.length as f64, weight: stretch.share };
     let places: Vec<Recipient> = stretches[begun..].iter().map(place).collect();
-    for (stretch, numbers) in stretches[begun..].iter_mut().zip(level(&places, others)) {
-        #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "clamped")]
-        let numbers = numbers.round().clamp(1.0, stretch.length as f64) as u64;
+    let numbers = whole(&level(&places, others), places.iter().map(|place| place.room));
+    for (stretch, numbers) in stretches[begun..].iter_mut().zip(numbers) {
         stretch.numbers = numbers;
     }
+    give_away(&mut stretches, begun);
     stretches.sort_by_key(|stretch| stretch.first);
     stretches
+}
+
+/// Drops stretches from `begun` on none of whose numbers is used: the next ones get their shares, and the last ones get those of the others.
+fn give_away(stretches: &mut Vec<Stretch>, begun: usize) {
+    let mut others = stretches.split_off(begun);
+    // Rows need at least one number.
+    if let Some(widest) = others.iter_mut().max_by_key(|stretch| stretch.length) {
+        widest.numbers = widest.numbers.max(1);
+    }
+    let mut share = 0.0;
+    for mut stretch in others {
+        share += stretch.share;
+        if stretch.numbers > 0 {
+            stretch.share = std::mem::take(&mut share);
+            stretches.push(stretch);
+        }
+    }
+    if let Some(last) = stretches.get_mut(begun..).and_then(<[Stretch]>::last_mut) {
+        last.share += share;
+    }
 }
 
 struct Pieces {

@@ -2,8 +2,8 @@
 
 use std::cmp::Ordering;
 
-use super::level::{Recipient, level};
-use super::order::Order;
+use super::level::{Recipient, level, whole as whole_numbers};
+use super::order::{Order, READ_WHOLE};
 use super::spread::{DISTURBED, PARTS, count_of, disturbed, drawn};
 use crate::levels::Level;
 use crate::random::Stream;
@@ -107,7 +107,10 @@ impl Describing {
             // Where nearly all values occur that there is room for, none is missed. Where more occur than rows draw, they come evenly.
             let most = seen(room, ranks as f64).round();
             let is_full = stretch.values as f64 > (FULL * room).min(most + 1.0);
-            let drawn = drawn(stretch.values, ranks).filter(|_| is_enough(ranks as f64) && !is_full);
+            // Where ANALYZE reads all rows, it counts the different values: chance must not change their number.
+            let is_counted = rows <= READ_WHOLE;
+            let drawn =
+                drawn(stretch.values, ranks).filter(|_| is_enough(ranks as f64) && !is_full && !is_counted);
             #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "a number of values")]
             let drawn = drawn.map(|values| values.min(room as u64)).filter(|_| !stretch.is_common);
             pieces.push(Piece {
@@ -297,11 +300,11 @@ fn stretches<T: Copy + PartialOrd>(
     }
     stretches.retain(|stretch| stretch.share > 0.0);
     let places = places(&stretches, others, rows as f64);
-    for ((stretch, place), values) in stretches.iter_mut().zip(&places).zip(level(&places, others)) {
-        #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "clamped")]
-        let values = values.round().clamp(1.0, place.room.max(1.0)) as u64;
+    let numbers = whole_numbers(&level(&places, others), places.iter().map(|place| place.room.max(1.0)));
+    for (stretch, values) in stretches.iter_mut().zip(numbers) {
         stretch.values = values;
     }
+    give_away(&mut stretches);
     stretches.extend(atoms);
     stretches.extend(common.map(atom));
     stretches.retain(|stretch| stretch.share > 0.0);
@@ -309,12 +312,32 @@ fn stretches<T: Copy + PartialOrd>(
     stretches
 }
 
+/// Drops stretches without values: the next ones get their shares, and the last ones get those of the others.
+fn give_away<T>(stretches: &mut Vec<Stretch<T>>) {
+    // Rows need at least one value.
+    if let Some(most) = stretches.iter_mut().max_by(|one, other| one.share.total_cmp(&other.share)) {
+        most.values = most.values.max(1);
+    }
+    let mut share = 0.0;
+    for mut stretch in std::mem::take(stretches) {
+        share += stretch.share;
+        if stretch.values > 0 {
+            stretch.share = std::mem::take(&mut share);
+            stretches.push(stretch);
+        }
+    }
+    if let Some(last) = stretches.last_mut() {
+        last.share += share;
+    }
+}
+
 /// Stretches as recipients of so many values. Rows that draw from all values for which a stretch has room miss some of these. If there
 /// are more different values than rows draw, these come evenly, and a stretch receives as many as it has room for.
 fn places<T>(stretches: &[Stretch<T>], values: f64, rows: f64) -> Vec<Recipient> {
+    let is_drawn = rows > READ_WHOLE as f64;
     let of_draws = |stretch: &Stretch<T>| {
         let (room, rows) = (stretch.room(), stretch.share * rows);
-        if is_enough(rows) && seen(room, rows) <= FULL * room { seen(room, rows) } else { room }
+        if is_drawn && is_enough(rows) && seen(room, rows) <= FULL * room { seen(room, rows) } else { room }
     };
     let all: f64 = stretches.iter().map(of_draws).sum();
     let there: f64 = stretches.iter().map(|stretch| stretch.share * rows).sum();

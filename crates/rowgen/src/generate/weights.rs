@@ -108,6 +108,8 @@ impl Assigned {
     }
 }
 
+/// Differences of sums, relative to a weight, that rounding makes.
+const SAME: f64 = 1e-6;
 /// Most numbers after which the weights repeat.
 const CYCLE: u64 = 8_192;
 
@@ -142,6 +144,20 @@ impl Weights {
         let cycle = self.before.len() as u64 - 1;
         let rest = usize::try_from(number % cycle).expect("below the cycle");
         (number / cycle) as f64 * self.before[self.before.len() - 1] + self.before[rest]
+    }
+
+    /// The weight of a number.
+    pub(super) fn of(&self, number: u64) -> f64 {
+        let at = usize::try_from(number % (self.before.len() as u64 - 1)).expect("below the cycle");
+        self.before[at + 1] - self.before[at]
+    }
+
+    /// The weights in ascending order, each with the number of numbers that have it before the weights repeat.
+    pub(super) fn levels(&self) -> Vec<(f64, u64)> {
+        let mut weights: Vec<f64> = (0..self.before.len() as u64 - 1).map(|number| self.of(number)).collect();
+        weights.sort_by(f64::total_cmp);
+        let levels = weights.chunk_by(|one, other| other - one <= SAME * other);
+        levels.map(|same| (same[same.len() / 2], same.len() as u64)).collect()
     }
 
     /// The number, of `length` numbers from `first` on, up to which the weights add up to that

@@ -125,7 +125,7 @@ pub(in super::super) fn of_table(
     let name = qualified(&info.schema, &info.name);
     let mut questions = Vec::new();
     for column in &facts.columns {
-        if !matches!(column.role, ColumnRole::Reference { .. }) {
+        if !matches!(column.role, ColumnRole::Reference { .. } | ColumnRole::Paired { .. }) {
             continue;
         }
         let keys = info.foreign_keys.iter().filter(|key| key.columns.first() == Some(&column.name));

@@ -3,6 +3,7 @@
 mod aggregates;
 mod bloat;
 mod order;
+mod paired;
 mod ranges;
 mod refused;
 mod scale;

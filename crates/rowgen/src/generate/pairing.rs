@@ -1,0 +1,487 @@
+//! Pairs of two keys, no pair twice, in which the keys of both sides come as often as statistics say.
+//!
+//! The rows of a key of the first side follow each other in the order of the ranks. Of the second side they get keys at equal distances
+//! on a line on which each key has a length by its frequency. No length is greater than the distance, so that the keys differ.
+
+use super::order::Order;
+use super::shuffle;
+use super::spread::{Stretched, count_of};
+use super::weights::{Weights, weights};
+use crate::levels::Level;
+use crate::random::Stream;
+use crate::{Paired, PairedKeys};
+
+/// The keys of [`Paired`] rows.
+#[derive(Clone, Debug)]
+pub(super) struct Pairing {
+    order: Order,
+    firsts: Firsts,
+    /// None on the first side.
+    seconds: Option<Seconds>,
+}
+
+impl Pairing {
+    pub(super) fn new(paired: &Paired, stream: Stream) -> Self {
+        let Paired { rows, ref first, ref second, is_second, .. } = *paired;
+        let further = stream.further();
+        let (mut ones, mut others) = (blocks(first, stream), blocks(second, further));
+        if u128::from(used(&ones)) * u128::from(used(&others)) < u128::from(rows) {
+            (ones, others) = (vec![Block::all(first.keys)], vec![Block::all(second.keys)]);
+        }
+        let firsts = Firsts::new(ones, rows, used(&others));
+        let order = Order::new(stream, rows, first.spread.correlation, &firsts.levels());
+        let seconds = is_second.then(|| Seconds::new(others, firsts.most(), further.further()));
+        Self { order, firsts, seconds }
+    }
+
+    /// The number of the row's key.
+    #[inline]
+    pub(super) fn number(&self, row: u64) -> u64 {
+        let rank = self.order.rank(row);
+        let group = self.firsts.group(rank);
+        self.seconds.as_ref().map_or(group.number, |seconds| seconds.number(&group, rank - group.first))
+    }
+}
+
+/// Keys near each other that come equally often.
+#[derive(Clone, Copy, Debug)]
+struct Block {
+    /// Number of the first key.
+    first: u64,
+    length: u64,
+    /// How many of the `length` keys come at all, at equal distances.
+    numbers: u64,
+    /// Share of the rows that each of these has.
+    share: f64,
+}
+
+impl Block {
+    fn all(keys: u64) -> Self {
+        Self { first: 0, length: keys, numbers: keys, share: 1.0 / keys.max(1) as f64 }
+    }
+
+    /// The number of one of the keys that come.
+    fn number(&self, at: u64) -> u64 {
+        self.first + scaled(at, self.length, self.numbers)
+    }
+}
+
+/// Most keys that each have a block of their own where their frequencies differ.
+const OWN: u64 = 1 << 14;
+/// Parts of all keys, beyond these, that each have keys of all frequencies.
+const STRIPS: u64 = 128;
+
+/// The keys of a side that come at all, in ascending order. Their shares add up to 1.
+fn blocks(side: &PairedKeys, stream: Stream) -> Vec<Block> {
+    let keys = side.keys.max(1);
+    let spread = &side.spread;
+    let Stretched { stretches, buckets, rest } =
+        Stretched::new(spread, keys, count_of(spread.distinct, keys));
+    let weights = weights(spread, &buckets, keys, stream);
+    let mut blocks = Vec::new();
+    let mut weighted = Vec::new();
+    for stretch in stretches {
+        match weights.get(stretch.bucket).filter(|_| stretch.length > 1) {
+            Some(weights) if keys <= OWN => {
+                weighted.extend(own_blocks(weights, stretch.first, stretch.length));
+            }
+            Some(weights) => {
+                let strip = keys / STRIPS;
+                for (at, first) in (stretch.first..stretch.first + stretch.length)
+                    .enumerate()
+                    .step_by(usize::try_from(strip).unwrap_or(usize::MAX))
+                {
+                    let length = strip.min(stretch.length - at as u64);
+                    weighted.extend(strip_blocks(&weights.levels(), first, length));
+                }
+            }
+            None => blocks.push(Block {
+                first: stretch.first,
+                length: stretch.length,
+                numbers: stretch.numbers,
+                share: stretch.share / stretch.numbers as f64,
+            }),
+        }
+    }
+    let all: f64 = weighted.iter().map(|block: &Block| block.share * block.numbers as f64).sum();
+    blocks.extend(weighted.into_iter().map(|block| Block { share: block.share / all * rest, ..block }));
+    blocks.retain(|block| block.share > 0.0);
+    if blocks.is_empty() {
+        blocks.push(Block::all(keys));
+    }
+    blocks.sort_by_key(|block| block.first);
+    let sum: f64 = blocks.iter().map(|block| block.share * block.numbers as f64).sum();
+    blocks.iter_mut().for_each(|block| block.share /= sum);
+    blocks
+}
+
+/// A block for each of some keys, with its weight as its share.
+fn own_blocks(weights: &Weights, first: u64, length: u64) -> impl Iterator<Item = Block> {
+    (first..first + length).map(|key| Block { first: key, length: 1, numbers: 1, share: weights.of(key) })
+}
+
+/// Blocks of the weights of some keys, with these as their shares.
+fn strip_blocks(levels: &[(f64, u64)], first: u64, length: u64) -> Vec<Block> {
+    let all: u64 = levels.iter().map(|(_, count)| count).sum();
+    let mut before = 0;
+    let block = |&(share, count): &(f64, u64)| {
+        let begin = scaled(before, length, all);
+        before += count;
+        let numbers = scaled(before, length, all) - begin;
+        Block { first: first + begin, length: numbers, numbers, share }
+    };
+    levels.iter().map(block).filter(|block| block.numbers > 0).collect()
+}
+
+/// Number of keys that come.
+fn used(blocks: &[Block]) -> u64 {
+    blocks.iter().map(|block| block.numbers).sum()
+}
+
+/// The share of each key of the blocks, none greater than `most`: the others get in proportion what these lose.
+fn capped(blocks: &[Block], most: f64) -> Vec<f64> {
+    let mut shares: Vec<f64> = blocks.iter().map(|block| block.share).collect();
+    let mut is_capped = vec![false; blocks.len()];
+    loop {
+        let sum = |capped: bool| -> f64 {
+            let of = (0..blocks.len()).filter(|at| is_capped[*at] == capped);
+            of.map(|at| blocks[at].numbers as f64 * if capped { most } else { blocks[at].share }).sum()
+        };
+        let (taken, free) = (sum(true), sum(false));
+        let scale = if free > 0.0 { (1.0 - taken).max(0.0) / free } else { 0.0 };
+        let mut is_done = true;
+        for at in 0..blocks.len() {
+            shares[at] = if is_capped[at] { most } else { blocks[at].share * scale };
+            if shares[at] > most {
+                (is_capped[at], is_done) = (true, false);
+            }
+        }
+        if is_done {
+            return shares;
+        }
+    }
+}
+
+/// The keys of the first side, by ranks.
+#[derive(Clone, Debug)]
+struct Firsts {
+    blocks: Vec<Block>,
+    /// The first rank after each block.
+    until: Vec<u64>,
+}
+
+/// The rows of a key of the first side.
+struct Group {
+    /// Of the key.
+    number: u64,
+    /// The first rank.
+    first: u64,
+    rows: u64,
+}
+
+impl Firsts {
+    /// `most` is the number of rows that a key can have.
+    fn new(blocks: Vec<Block>, rows: u64, most: u64) -> Self {
+        let shares = capped(&blocks, most as f64 / rows.max(1) as f64);
+        let room = |block: &Block| block.numbers.saturating_mul(most);
+        let (mut share, mut given) = (0.0, 0);
+        let mut counts: Vec<u64> = Vec::with_capacity(blocks.len());
+        for (block, of_key) in blocks.iter().zip(shares) {
+            share += of_key * block.numbers as f64;
+            #[expect(
+                clippy::cast_possible_truncation,
+                clippy::cast_sign_loss,
+                reason = "a share of the rows"
+            )]
+            let until = ((share * rows as f64).round() as u64).clamp(given, rows);
+            let count = (until - given).min(room(block));
+            given += count;
+            counts.push(count);
+        }
+        let mut left = rows - given;
+        for (count, block) in counts.iter_mut().zip(&blocks) {
+            let more = left.min(room(block) - *count);
+            *count += more;
+            left -= more;
+        }
+        let until = counts.iter().scan(0, |sum, count| {
+            *sum += count;
+            Some(*sum)
+        });
+        Self { until: until.collect(), blocks }
+    }
+
+    fn begin(&self, at: usize) -> u64 {
+        at.checked_sub(1).map_or(0, |before| self.until[before])
+    }
+
+    fn group(&self, rank: u64) -> Group {
+        let at = self.until.partition_point(|until| *until <= rank).min(self.until.len() - 1);
+        let (begin, block) = (self.begin(at), &self.blocks[at]);
+        let rows = (self.until[at] - begin).max(1);
+        let key = scaled(rank.saturating_sub(begin), block.numbers, rows);
+        let first = |key: u64| begin + scaled_up(key, rows, block.numbers);
+        Group { number: block.number(key), first: first(key), rows: first(key + 1) - first(key) }
+    }
+
+    /// Rows of the key with the most of them.
+    fn most(&self) -> u64 {
+        let of_block =
+            |(at, block): (usize, &Block)| (self.until[at] - self.begin(at)).div_ceil(block.numbers);
+        self.blocks.iter().enumerate().map(of_block).max().unwrap_or(1).max(1)
+    }
+
+    fn levels(&self) -> Vec<Level> {
+        let level = |(at, block): (usize, &Block)| Level {
+            share: (self.until[at] - self.begin(at)) as f64,
+            values: block.numbers as f64,
+        };
+        self.blocks.iter().enumerate().map(level).filter(|level| level.share > 0.0).collect()
+    }
+}
+
+/// The keys of the second side, for the rows of one key of the first side.
+#[derive(Clone, Debug)]
+enum Seconds {
+    /// All come equally often: one after the other, in an order that chance decides, and from the first one again.
+    Even { blocks: Vec<Block>, before: Vec<u64>, count: u64, stream: Stream },
+    /// By lines for different numbers of rows, in ascending order of these.
+    Lines { blocks: Vec<Block>, lines: Vec<Line> },
+}
+
+/// A line on which each key has a length by its frequency.
+#[derive(Clone, Debug)]
+struct Line {
+    /// Most rows that get different keys.
+    rows: u64,
+    /// Length of each key of a block.
+    each: Vec<u64>,
+    /// End of each block.
+    until: Vec<u64>,
+}
+
+/// Lengths of lines that follow each other differ by this factor in the number of rows.
+const APART: f64 = 1.25;
+/// About the length of a line, binary digits.
+const DIGITS: u32 = 52;
+
+impl Seconds {
+    /// `most` is the greatest number of rows of a key of the first side, at most the number of keys of the blocks.
+    fn new(blocks: Vec<Block>, most: u64, stream: Stream) -> Self {
+        let shares = || blocks.iter().map(|block| block.share);
+        let (least, greatest) = (shares().fold(f64::INFINITY, f64::min), shares().fold(0.0, f64::max));
+        if greatest - least <= 1e-6 * greatest {
+            let before = blocks.iter().scan(0, |sum, block| {
+                *sum += block.numbers;
+                Some(*sum - block.numbers)
+            });
+            return Self::Even { before: before.collect(), count: used(&blocks), blocks, stream };
+        }
+        #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "a number of rows")]
+        let up = |rows: f64| (rows as u64).clamp(1, most);
+        // Up to so many rows no key has to give away any of its share.
+        let mut rows = up(1.0 / greatest);
+        let mut lines = vec![Line::new(&blocks, rows)];
+        while rows < most {
+            rows = up((rows as f64 * APART).ceil().max(rows as f64 + 1.0));
+            lines.push(Line::new(&blocks, rows));
+        }
+        Self::Lines { blocks, lines }
+    }
+
+    /// The number of the key of one of the group's rows.
+    fn number(&self, group: &Group, row: u64) -> u64 {
+        match self {
+            Self::Even { blocks, before, count, stream } => {
+                // A place further in each round, so that other keys come together.
+                let at = (u128::from(group.first) + u128::from(group.first / count) + u128::from(row))
+                    % u128::from(*count);
+                let at = u64::try_from(at).unwrap_or_default();
+                let at = if *count > 1 { shuffle::place(at, *count, *stream) } else { 0 };
+                let block = before.partition_point(|before| *before <= at) - 1;
+                blocks[block].number(at - before[block])
+            }
+            Self::Lines { blocks, lines } => {
+                let line = &lines[lines.partition_point(|line| line.rows < group.rows).min(lines.len() - 1)];
+                let (block, within) = line.at(group.number, row, group.rows);
+                blocks[block].number(within)
+            }
+        }
+    }
+}
+
+impl Line {
+    fn new(blocks: &[Block], rows: u64) -> Self {
+        let most = (1 << DIGITS.saturating_sub(64 - rows.leading_zeros()).max(1)).min(1 << DIGITS);
+        let length = most as f64 * rows as f64;
+        let shares = capped(blocks, 1.0 / rows as f64);
+        #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "a share of the length")]
+        let mut each: Vec<u64> =
+            shares.iter().map(|share| ((share * length).ceil() as u64).clamp(1, most)).collect();
+        let total =
+            |each: &[u64]| -> u64 { each.iter().zip(blocks).map(|(each, block)| each * block.numbers).sum() };
+        // Rounding must not make a key longer than the distance of two rows.
+        loop {
+            let distance = total(&each) / rows;
+            if each.iter().all(|each| *each <= distance) {
+                break;
+            }
+            each.iter_mut().for_each(|each| *each = (*each).min(distance.max(1)));
+        }
+        let until = each.iter().zip(blocks).scan(0, |sum, (each, block)| {
+            *sum += each * block.numbers;
+            Some(*sum)
+        });
+        Self { rows, until: until.collect(), each }
+    }
+
+    /// The block, and the key in it, of a row of a group with so many rows.
+    fn at(&self, group: u64, row: u64, rows: u64) -> (usize, u64) {
+        // Groups that follow each other begin at places from all over a distance.
+        let begin = group.wrapping_mul(GOLDEN) >> 32;
+        let length = self.until[self.until.len() - 1];
+        let place =
+            ((u128::from(row) << 32) + u128::from(begin)) * u128::from(length) / (u128::from(rows) << 32);
+        let place = u64::try_from(place).unwrap_or(length - 1);
+        let block = self.until.partition_point(|until| *until <= place).min(self.until.len() - 1);
+        let before = block.checked_sub(1).map_or(0, |before| self.until[before]);
+        (block, (place - before) / self.each[block])
+    }
+}
+
+/// 2^64 divided by the golden ratio.
+const GOLDEN: u64 = 0x9E37_79B9_7F4A_7C15;
+
+/// A number times one number by another.
+fn scaled(number: u64, times: u64, by: u64) -> u64 {
+    u64::try_from(u128::from(number) * u128::from(times) / u128::from(by.max(1))).unwrap_or(u64::MAX)
+}
+
+/// The same, rounded up.
+fn scaled_up(number: u64, times: u64, by: u64) -> u64 {
+    let product = u128::from(number) * u128::from(times);
+    u64::try_from(product.div_ceil(u128::from(by.max(1)))).unwrap_or(u64::MAX)
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::{BTreeMap, BTreeSet};
+
+    use super::*;
+    use crate::Spread;
+    use crate::spread::Common;
+
+    fn spread(distinct: f64, correlation: f64, common: &[(f64, f64)], weights: &[(f64, f64)]) -> Spread {
+        let common = common.iter().map(|&(place, share)| Common { place, share }).collect();
+        Spread { distinct, correlation, common, bounds: Vec::new(), weights: weights.to_vec() }
+    }
+
+    fn made(rows: u64, first: (u64, Spread), second: (u64, Spread)) -> Vec<(u64, u64)> {
+        let side = |(keys, spread)| PairedKeys { keys, spread };
+        let mut paired = Paired {
+            name: "t_pkey".to_owned(),
+            rows,
+            first: side(first),
+            second: side(second),
+            is_second: false,
+        };
+        let stream = Stream::new(7, &["t", "", "t_pkey"]);
+        let ones = Pairing::new(&paired, stream);
+        paired.is_second = true;
+        let others = Pairing::new(&paired, stream);
+        let pairs: Vec<(u64, u64)> = (0..rows).map(|row| (ones.number(row), others.number(row))).collect();
+        let different: BTreeSet<&(u64, u64)> = pairs.iter().collect();
+        assert_eq!(different.len(), pairs.len(), "{paired:?}");
+        assert!(pairs.iter().all(|(one, other)| *one < paired.first.keys && *other < paired.second.keys));
+        pairs
+    }
+
+    fn counts(keys: impl Iterator<Item = u64>) -> BTreeMap<u64, u64> {
+        let mut counts = BTreeMap::new();
+        for key in keys {
+            *counts.entry(key).or_default() += 1;
+        }
+        counts
+    }
+
+    #[test]
+    fn keys_of_both_sides_come_as_often_as_their_spreads_say() {
+        // Playlists: two have nearly all tracks, the others few.
+        let common = [(0.0, 0.378), (0.45, 0.378), (0.3, 0.17), (0.7, 0.05), (0.9, 0.024)];
+        let second = spread(-1.0, 0.2, &[(0.25, 0.0006)], &[]);
+        let pairs = made(8_700, (18, spread(-5.0 / 18.0, 1.0, &common, &[])), (3_500, second));
+        assert!(pairs.iter().map(|pair| pair.0).is_sorted());
+        let firsts = counts(pairs.iter().map(|pair| pair.0));
+        assert_eq!(firsts.len(), 5);
+        for (place, share) in common {
+            let found = firsts[&((place * 18.0) as u64)] as f64 / 8_700.0;
+            assert!((found - share).abs() < 0.001, "{place}: {found}, {share}");
+        }
+        let seconds = counts(pairs.iter().map(|pair| pair.1));
+        assert!(seconds.len() > 3_480, "{}", seconds.len());
+    }
+
+    #[test]
+    fn keys_that_come_equally_often_do_so_exactly() {
+        let pairs = made(
+            40_000,
+            (10_000, spread(-1.0, 1.0, &[], &[(4.0, 1.0)])),
+            (500, spread(-1.0, 0.0, &[], &[(80.0, 1.0)])),
+        );
+        assert!(counts(pairs.iter().map(|pair| pair.0)).values().all(|count| *count == 4));
+        assert!(counts(pairs.iter().map(|pair| pair.1)).values().all(|count| *count == 80));
+        let together: BTreeSet<Vec<u64>> =
+            pairs.chunks(4).map(|group| group.iter().map(|pair| pair.1).collect()).collect();
+        assert!(together.len() > 400, "{}", together.len());
+    }
+
+    #[test]
+    fn some_keys_come_often_and_no_pair_twice() {
+        let common = [(0.1, 0.2), (0.5, 0.1)];
+        let weights = [(0.0, 0.3), (1.0, 0.4), (7.0, 0.3)];
+        for (rows, first, second) in [
+            (50_000, 9_000, 700),
+            (120_000, 40_000, 20_000),
+            (5_000, 70, 80),
+            (700, 30, 30),
+            (900, 30, 30),
+            (1, 1, 1),
+        ] {
+            for correlation in [1.0, 0.3, -0.8] {
+                for (common, weights) in [(&common[..], &[][..]), (&[], &weights), (&common, &weights)] {
+                    let side = |distinct: f64| spread(distinct, correlation, common, weights);
+                    let pairs = made(rows, (first, side(-0.6)), (second, side(-0.9)));
+                    let shares = counts(pairs.iter().map(|pair| pair.1));
+                    if rows == 50_000 && !common.is_empty() {
+                        // A key of the second side at most once for each of the first one.
+                        let found = shares[&350] as f64 / rows as f64;
+                        assert!((0.05..=0.12).contains(&found), "{found}");
+                    }
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn weights_say_how_many_rows_keys_have() {
+        let weights = [(1.0, 0.5), (2.0, 0.25), (10.0, 0.25)];
+        for keys in [10_000, 60_000] {
+            let rows = keys * 7 / 2;
+            let pairs = made(
+                rows,
+                (keys, spread(-1.0, 1.0, &[], &weights)),
+                (keys / 10, spread(-1.0, 0.0, &[], &[])),
+            );
+            let firsts = counts(pairs.iter().map(|pair| pair.0));
+            let of =
+                |wanted: u64| firsts.values().filter(|count| **count == wanted).count() as f64 / keys as f64;
+            assert!(
+                (of(1) - 0.5).abs() < 0.02 && (of(10) - 0.25).abs() < 0.02,
+                "{} {} {}",
+                of(1),
+                of(2),
+                of(10)
+            );
+        }
+    }
+}
