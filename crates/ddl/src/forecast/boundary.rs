@@ -4,10 +4,6 @@ use measure::forecast::{Boundary, Cause, Memory};
 
 use crate::find::Class;
 
-/// Indexes, a part of the tables, are changed at random places: their blocks are found in shared_buffers until the tables are so
-/// many times larger.
-const SCATTERED: f64 = 4.0;
-
 /// The conditions of a statement that limit its forecasts.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Limits {
@@ -50,7 +46,8 @@ pub(crate) fn boundaries(
             vec![(Cause::Cache, memory.cached()), (Cause::MaintenanceWorkMem, sort_at)]
         }
         (Quantity::Seconds, Class::Rows) => vec![
-            (Cause::SharedBuffers, memory.shared_buffers as f64 * SCATTERED),
+            // Beyond them, the statement writes changed pages, and flushes the WAL before each.
+            (Cause::SharedBuffers, memory.shared_buffers as f64),
             (Cause::Cache, memory.dirty()),
         ],
         (Quantity::Seconds, Class::IndexBuild | Class::Rewrite) => {
