@@ -61,6 +61,11 @@ pub(crate) fn psql(instance: &str, database: &str) -> String {
     format!("pgrig server psql{named}{option}")
 }
 
+/// The command that runs SQL in a database of an instance, and starts it for that if it is stopped.
+pub(crate) fn run_sql(instance: &str, database: &str, sql: &str) -> String {
+    format!("{} -- -c {}", psql(instance, database), shell_word(sql))
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -84,6 +89,7 @@ mod tests {
             ("old", "shop", "pgrig server psql shop --instance old"),
         ] {
             assert_eq!(psql(instance, database), command);
+            assert_eq!(run_sql(instance, database, "SELECT 1"), format!("{command} -- -c 'SELECT 1'"));
         }
     }
 }

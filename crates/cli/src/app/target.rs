@@ -13,7 +13,7 @@ use tps::matrix::ServerFacts;
 
 use crate::app::args::{EmbeddedArgs, ServerAddress, ServerChoice};
 use crate::app::failure::{Failure, MachineFailure, Usage};
-use crate::app::instance::create_database;
+use crate::app::instance::{create_database, run_sql};
 use crate::app::printer::Printer;
 use crate::app::{pooler, recovery};
 
@@ -318,6 +318,14 @@ impl Chosen {
                 Some(format!("run {created}, and give --instance {} -d other", shell_word(instance)))
             }
             Kind::Named { .. } => None,
+        }
+    }
+
+    /// The command that runs SQL on pgrig's own server; the SQL itself for a server that the user names.
+    pub(crate) fn command_for(&self, sql: &str) -> String {
+        match &self.kind {
+            Kind::Embedded(own) => run_sql(own.instance.name(), self.target.dbname(), sql),
+            Kind::Named { .. } => sql.to_owned(),
         }
     }
 

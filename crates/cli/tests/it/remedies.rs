@@ -200,6 +200,31 @@ fn an_archive_of_pg_dump_becomes_sql_by_the_command_that_the_error_names() {
 }
 
 #[test]
+fn tables_with_rows_are_emptied_or_left_out_by_what_the_error_names() {
+    if !testkit::require(testkit::Need::Clients) {
+        return;
+    }
+    let rig = Rig::new();
+    let created = "CREATE TABLE a (id int); CREATE TABLE b (id int); INSERT INTO b VALUES (1)";
+    for instance in ["default", "old"] {
+        let psql = rig.command(&format!("server psql --instance {instance} -- -q -c")).arg(created).output();
+        assert!(psql.unwrap().status.success(), "{instance}");
+        let fill = format!("pgrig fill --all-tables --rows 5 --instance {instance}");
+        let refused = paste(&rig, &fill);
+        assert_eq!(refused.code, Some(2), "{refused:#?}");
+        let excluded = statement(&refused.stderr, "to fill only the other tables, give ");
+        let filled = paste(&rig, &format!("{fill} {excluded}"));
+        assert_eq!(filled.code, Some(0), "{filled:#?}");
+        let refused = paste(&rig, &fill);
+        assert!(!refused.stderr.contains("--exclude-table"), "no table is empty: {refused:#?}");
+        let emptied = refused.stderr.split("or run ").nth(1).unwrap().split(" first").next().unwrap();
+        assert_eq!(paste(&rig, emptied).code, Some(0), "{emptied}");
+        let filled = paste(&rig, &fill);
+        assert_eq!(filled.code, Some(0), "{filled:#?}");
+    }
+}
+
+#[test]
 fn tables_that_exist_are_created_elsewhere_by_the_options_that_the_error_names() {
     if !testkit::require(testkit::Need::Clients) {
         return;
