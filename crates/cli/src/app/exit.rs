@@ -45,6 +45,7 @@ pub(crate) fn status(result: Result<(), Failure>, printer: &Printer) -> ExitCode
     match &failure {
         // That is how it ends.
         Failure::BadResult(BadResult::Ended) => printer.say(&failure),
+        Failure::BadResult(BadResult::Missed(texts)) => texts.iter().for_each(|text| printer.error(text)),
         _ => printer.error(&failure),
     }
     ExitCode::from(code(&failure))

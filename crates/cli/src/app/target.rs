@@ -321,11 +321,11 @@ impl Chosen {
         }
     }
 
-    /// The command that runs SQL on pgrig's own server; the SQL itself for a server that the user names.
-    pub(crate) fn command_for(&self, sql: &str) -> String {
+    /// The command that runs SQL on pgrig's own server; none for a server that the user names.
+    pub(crate) fn command_for(&self, sql: &str) -> Option<String> {
         match &self.kind {
-            Kind::Embedded(own) => run_sql(own.instance.name(), self.target.dbname(), sql),
-            Kind::Named { .. } => sql.to_owned(),
+            Kind::Embedded(own) => Some(run_sql(own.instance.name(), self.target.dbname(), sql)),
+            Kind::Named { .. } => None,
         }
     }
 

@@ -112,6 +112,28 @@ fn tables_of_pgbench_are_made_where_tps_looks_for_them() {
 }
 
 #[test]
+fn tables_in_another_schema_are_searched_by_what_the_error_names() {
+    if !testkit::require(testkit::Need::Clients) {
+        return;
+    }
+    let rig = Rig::new();
+    let server = rig.server("");
+    rig.done("fill --scale 1 --schema trial -q");
+    let tps = format!("tps -t 1 -d {}", server.url);
+    let refused = rig.run(&tps);
+    assert_eq!(refused.code, Some(2), "{refused:#?}");
+    let said = "in schema trial, which is not in the search path: write PGOPTIONS='-c search_path=trial' before the command";
+    assert!(refused.stderr.contains(said), "{refused:#?}");
+    let ran = rig.command(&tps).env("PGOPTIONS", "-c search_path=trial").output().unwrap();
+    assert!(ran.status.success(), "{}", String::from_utf8_lossy(&ran.stderr));
+    let refused = rig.run("tps -t 1");
+    let command = refused.stderr.split("in the search path: run ").nth(1).unwrap();
+    let searched = paste(&rig, command.split(", or make").next().unwrap());
+    assert_eq!(searched.code, Some(0), "{searched:#?}");
+    rig.done("tps -t 1");
+}
+
+#[test]
 fn a_model_of_a_database_with_a_closed_schema_names_the_schema() {
     let rig = Rig::new();
     let server = rig.server("");

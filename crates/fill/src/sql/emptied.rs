@@ -37,12 +37,12 @@ impl FillError {
         self
     }
 
-    /// The error of a table that has rows, with the command that runs its TRUNCATE. None for other errors.
-    pub fn truncated_by(&self, command: impl FnOnce(&str) -> String) -> Option<Self> {
+    /// The error of a table that has rows, with the command that runs its TRUNCATE. None for other errors, and without such a command.
+    pub fn truncated_by(&self, command: impl FnOnce(&str) -> Option<String>) -> Option<Self> {
         let Self::OwnTableHasRows { table, truncate, referencing, excluded } = self else { return None };
         Some(Self::OwnTableHasRows {
             table: table.clone(),
-            truncate: command(truncate),
+            truncate: command(truncate)?,
             referencing: *referencing,
             excluded: excluded.clone(),
         })

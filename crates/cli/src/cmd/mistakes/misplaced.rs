@@ -4,6 +4,7 @@ use pgserver::Major;
 
 use super::{foreign, intended, is_sql};
 use crate::app::command_line::shown;
+use crate::app::size::Size;
 use crate::cmd::tps::database;
 
 /// The remedy for a word in the wrong place, or one that needs an option before it.
@@ -27,6 +28,7 @@ pub(super) fn remedy(words: &[String], word: &str) -> Option<String> {
         ["size", first, ..] if !first.starts_with('-') => {
             Some(format!("unexpected argument {word}: give one SIZE\n"))
         }
+        ["blockio", ..] if is_size(word) => Some(format!("unexpected argument {word}: give one SIZE\n")),
         ["server", "fetch", ..] => option(version(word)),
         ["server", "start", rest @ ..] if is_after(rest, "--tcp", word) => Some(port(words, word)),
         ["server", action, ..] if is_of_instance(action) => {
@@ -76,6 +78,11 @@ pub(super) fn port(words: &[String], port: &str) -> String {
 /// Whether a command of `pgrig server` has the option --instance, and no argument.
 fn is_of_instance(action: &str) -> bool {
     ["start", "stop", "restart", "status", "logs", "destroy"].contains(&action)
+}
+
+/// Whether a word is a size.
+fn is_size(word: &str) -> bool {
+    word.parse::<Size>().is_ok()
 }
 
 /// Whether a word looks like the name of a file.

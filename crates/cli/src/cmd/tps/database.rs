@@ -6,6 +6,7 @@ use std::time::Duration;
 use server::quote::shell_word;
 
 use crate::app::failure::Usage;
+use crate::app::size::Size;
 
 /// Units of time apart from their number, each as it is written after the number.
 const UNITS: [(&[&str], &str); 4] = [
@@ -21,7 +22,7 @@ const AXES: [&str; 3] = ["durability", "clients", "protocol"];
 /// Refuses a word in the place of the database that names none. With -d, it does.
 ///
 /// # Errors
-/// If the word is SQL, a script, a number, `help`, an axis, or the unit of a duration.
+/// If the word is SQL, a script, a number, a size, `help`, an axis, or the unit of a duration.
 pub(super) fn check(word: &str, time: Option<Duration>, limit: Option<Duration>) -> Result<(), Usage> {
     match remedy(word, time, limit) {
         Some(remedy) => Err(Usage(format!("unexpected argument {word}: {remedy}"))),
@@ -57,12 +58,15 @@ fn remedy(word: &str, time: Option<Duration>, limit: Option<Duration>) -> Option
     Some(format!("write {option} {number}{unit} without a space; to name a database, give -d {word}"))
 }
 
-/// The remedy for a script or a number in the place of the database.
+/// The remedy for a script, a number or a size in the place of the database.
 pub(crate) fn instead(word: &str) -> Option<String> {
     let is_connection_string = word.contains('=') || word.contains("://");
     let is_sql = Path::new(word).extension().is_some_and(|ending| ending.eq_ignore_ascii_case("sql"));
     if !is_connection_string && (is_sql || word.contains('/')) {
         return Some(format!("to run a script, give -f {}", shell_word(word)));
+    }
+    if word.parse::<Size>().is_ok() {
+        return Some("leave the size out: pgrig tps measures tables that pgrig fill makes".to_owned());
     }
     let is_number = !word.is_empty() && word.bytes().all(|byte| byte.is_ascii_digit());
     is_number.then(|| {
@@ -88,6 +92,7 @@ mod tests {
             ("SELECT * FROM t WHERE id = 1", None, None, "give -f FILE"),
             ("my.sql", None, None, "to run a script, give -f my.sql; to name a database, give -d my.sql"),
             ("scripts/mine", None, None, "to run a script, give -f scripts/mine"),
+            ("10MB", None, None, "leave the size out: pgrig tps measures tables that pgrig fill makes"),
             ("8", None, None, "give -c 8; to measure for 8 s, give -T 8; to name a database, give -d 8"),
         ] {
             let error = check(word, time, limit).unwrap_err().to_string();

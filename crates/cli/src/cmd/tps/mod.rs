@@ -59,8 +59,16 @@ fn measured(arguments: &TpsArgs, printer: &Printer) -> Result<(), Failure> {
     merged::check(arguments, request.part.as_ref())?;
     let parsed = Plan::parse(request)?;
     on_server(&arguments.server(), &mut Builder::new_current_thread(), printer, async |home, chosen| {
-        measure(arguments, parsed, home, chosen, printer).await
+        let measured = measure(arguments, parsed, home, chosen, printer).await;
+        measured.map_err(|failure| off_path(failure, chosen))
     })
+}
+
+/// The error of tables outside the search path of pgrig's own server, which does not read PGOPTIONS.
+fn off_path(failure: Failure, chosen: &Chosen) -> Failure {
+    let error = failure.error::<TpsError>();
+    let searched = error.and_then(|error| error.searched_by(|sql| chosen.command_for(sql)));
+    searched.map_or(failure, Failure::from)
 }
 
 async fn measure(
