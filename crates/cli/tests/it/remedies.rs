@@ -112,6 +112,33 @@ fn tables_of_pgbench_are_made_where_tps_looks_for_them() {
 }
 
 #[test]
+fn a_new_instance_gets_its_tables_before_a_measurement() {
+    let rig = Rig::new();
+    let refused = rig.run("tps -t 1 --instance nope");
+    assert_eq!(refused.code, Some(2), "{refused:#?}");
+    assert!(!rig.home.path().join("instances/nope").exists(), "{refused:#?}");
+    let command = refused.stderr.split("; ").nth(1).unwrap().split(" creates").next().unwrap();
+    let filled = paste(&rig, &command.replace("--scale 10", "--scale 1"));
+    assert_eq!(filled.code, Some(0), "{filled:#?}");
+    rig.done("tps -t 1 --instance nope");
+}
+
+#[test]
+fn an_instance_that_is_stopped_is_started_by_the_command_that_the_error_names() {
+    let rig = Rig::new();
+    let server = rig.server("");
+    rig.done("fill --scale 1 -q");
+    rig.done("server stop");
+    let tps = format!("tps -t 1 -d {}", server.url);
+    let refused = rig.run(&tps);
+    assert_eq!(refused.code, Some(1), "{refused:#?}");
+    let command = refused.stderr.split("is stopped: run ").nth(1).unwrap().split(" (").next().unwrap();
+    let started = paste(&rig, command);
+    assert_eq!(started.code, Some(0), "{started:#?}");
+    rig.done(&tps);
+}
+
+#[test]
 fn tables_in_another_schema_are_searched_by_what_the_error_names() {
     if !testkit::require(testkit::Need::Clients) {
         return;

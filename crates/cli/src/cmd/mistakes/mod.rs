@@ -90,6 +90,7 @@ pub(crate) fn remedied(arguments: &[OsString], mut error: Error) -> Error {
         ErrorKind::InvalidUtf8 => not_text(arguments),
         ErrorKind::ArgumentConflict => two_amounts(&error)
             .or_else(|| two_persistences(&error))
+            .or_else(|| two_kinds(&error))
             .or_else(|| two_migrations(&words, &error)),
         ErrorKind::TooManyValues => port_of_tcp(&words),
         _ => None,
@@ -138,6 +139,19 @@ fn two_persistences(error: &Error) -> Option<String> {
     let names = conflicting(error)?;
     let is_one = |name: &String| ["--logged", "--unlogged"].contains(&name.as_str());
     names.iter().all(is_one).then(|| "--unlogged and --logged: give one of them\n".to_owned())
+}
+
+/// Expressions of `micro` beside statements, tables or a suite.
+fn two_kinds(error: &Error) -> Option<String> {
+    let names = conflicting(error)?;
+    let expression = names.iter().position(|name| name.contains("EXPR"))?;
+    let option = names[1 - expression].split(' ').next()?.to_owned();
+    let as_statement = if option == "--statement" {
+        ". To compare an expression with a statement, write it as a statement, too, for example --statement 'SELECT md5(1::text)'"
+    } else {
+        ""
+    };
+    Some(format!("expressions and {option}: give one of them{as_statement}\n"))
 }
 
 /// Files of a migration beside -c.

@@ -66,7 +66,7 @@ pub(crate) fn instead(word: &str) -> Option<String> {
         return Some(format!("to run a script, give -f {}", shell_word(word)));
     }
     if word.parse::<Size>().is_ok() {
-        return Some("leave the size out: pgrig tps measures tables that pgrig fill makes".to_owned());
+        return Some(format!("pgrig tps takes no size: pgrig fill {word} makes tables of this size"));
     }
     let is_number = !word.is_empty() && word.bytes().all(|byte| byte.is_ascii_digit());
     is_number.then(|| {
@@ -92,7 +92,7 @@ mod tests {
             ("SELECT * FROM t WHERE id = 1", None, None, "give -f FILE"),
             ("my.sql", None, None, "to run a script, give -f my.sql; to name a database, give -d my.sql"),
             ("scripts/mine", None, None, "to run a script, give -f scripts/mine"),
-            ("10MB", None, None, "leave the size out: pgrig tps measures tables that pgrig fill makes"),
+            ("10MB", None, None, "pgrig tps takes no size: pgrig fill 10MB makes tables of this size; to name"),
             ("8", None, None, "give -c 8; to measure for 8 s, give -T 8; to name a database, give -d 8"),
         ] {
             let error = check(word, time, limit).unwrap_err().to_string();
