@@ -160,12 +160,16 @@ impl ServerChoice {
     pub(crate) fn of_two_servers(&self) -> Usage {
         let Self { dbname, address: ServerAddress { host, port, username, embedded }, .. } = self;
         let is_uri = dbname.as_deref().is_some_and(|name| name.contains('=') || name.contains("://"));
-        let named = [("-h", host.is_some()), ("-p", port.is_some()), ("-U", username.is_some()), ("the URI of -d", is_uri)];
-        let named = listed(&named);
+        let named = listed(&[
+            ("-h", host.is_some()),
+            ("-p", port.is_some()),
+            ("-U", username.is_some()),
+            ("the connection string of -d", is_uri),
+        ]);
         let own = embedded.given();
-        let there = if is_uri { "; -d is then the name of a database there" } else { "" };
+        let there = if is_uri { ", and -d names a database there" } else { "" };
         Usage(format!(
-            "{named} and {own} select different servers: leave out {named}, to use pgrig's own PostgreSQL{there}; or leave out {own}"
+            "leave out {named}: with {own}, pgrig uses its own PostgreSQL{there}; or leave out {own}"
         ))
     }
 
