@@ -20,7 +20,14 @@ const OF_SERVER: [&str; 2] = ["role ", "tablespace "];
 /// statements of the schema that were left out.
 pub(crate) fn complete(schema: &Schema, skipped: &[Skipped], statements: &mut [StatementOutcome]) {
     left_out::explain(skipped, &schema.origin, statements);
-    let remedy = if schema.is_copy() { OF_COPY } else { REMEDY };
+    let of_empty = format!("{} is empty: give a file that creates the tables", schema.origin);
+    let remedy = if schema.is_copy() {
+        OF_COPY
+    } else if schema.sql.trim().is_empty() {
+        of_empty.as_str()
+    } else {
+        REMEDY
+    };
     let mut before = Vec::new();
     for one in statements {
         let Some(failed) = &mut one.failed else { continue };
