@@ -338,8 +338,8 @@ pub(crate) enum ServerAction {
     Restart(InstanceName),
     /// Show all instances, or the one that --instance names
     ///
-    /// For a stopped instance, the profile and the settings are those of the next `server start`. Commands that start an instance for
-    /// themselves with a profile of their own do not change them: `ddl`, and `testdb bench` without --instance, use stock.
+    /// For a stopped instance, status shows the profile and the settings that the next `server start` will use. `ddl`, and `testdb
+    /// bench` without --instance, start an instance with the profile stock, and leave these settings as they are.
     Status {
         /// Show only this instance [default: all]
         #[arg(long, value_name = "NAME")]

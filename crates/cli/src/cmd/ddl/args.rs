@@ -149,8 +149,8 @@ pub(crate) struct DdlArgs {
     #[arg(long, value_name = "SQL|FILE", help_heading = "Readers and writers during the migration")]
     pub(crate) probe_write: Option<String>,
 
-    /// Run the migration once more while a transaction that has read the tables stays open for this time: readers and writers
-    /// queue behind the migration, which waits for that transaction
+    /// Run the migration once more while another transaction, which has read the tables, stays open for this time. The migration
+    /// waits for that transaction, and readers and writers wait behind the migration
     #[arg(long, value_name = "DURATION", help_heading = "Readers and writers during the migration")]
     pub(crate) blocker: Option<Length>,
 
