@@ -82,7 +82,8 @@ fn refuse_new_instance(server: &ServerChoice) -> Result<(), Failure> {
         None => format!("pgrig fill --scale 10{} creates it, with pgbench's tables", server.shown()),
         Some(database) => format!("{} creates it, with this database", create_database(name, database)),
     };
-    existing_or(&Home::locate()?, name, &remedy).map(|_| ())
+    existing_or(&Home::locate()?, name, &remedy)?;
+    Ok(())
 }
 
 /// The error of tables outside the search path of pgrig's own server, which does not read PGOPTIONS.
