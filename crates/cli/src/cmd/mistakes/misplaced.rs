@@ -53,7 +53,7 @@ pub(super) fn remedy(words: &[String], word: &str) -> Option<String> {
                 .to_owned(),
         ),
         ["tps", ..] => {
-            let told = database::instead(word).unwrap_or_else(|| {
+            let told = database::instead(word, &of_servers(words)).unwrap_or_else(|| {
                 "give one database; to divide the clients over several, repeat -d".to_owned()
             });
             Some(format!("unexpected argument {word}: {told}\n"))
@@ -78,6 +78,12 @@ pub(super) fn port(words: &[String], port: &str) -> String {
 /// Whether a command of `pgrig server` has the option --instance, and no argument.
 fn is_of_instance(action: &str) -> bool {
     ["start", "stop", "restart", "status", "logs", "destroy"].contains(&action)
+}
+
+/// The options that name a server, for a command: ` -h db`.
+fn of_servers(words: &[String]) -> String {
+    let options = intended::of_servers(words);
+    if options.is_empty() { String::new() } else { format!(" {}", shown(&options)) }
 }
 
 /// Whether a word is a size.

@@ -45,7 +45,8 @@ pub(crate) fn run(arguments: &TpsArgs, printer: &Printer) -> Result<(), Failure>
 /// Measures a matrix, or one run.
 fn measured(arguments: &TpsArgs, printer: &Printer) -> Result<(), Failure> {
     if let Some(word) = &arguments.database {
-        database::check(word, arguments.time, arguments.latency_limit)?;
+        let server = arguments.server_without_word().shown();
+        database::check(word, &server, arguments.time, arguments.latency_limit)?;
     }
     if arguments.matrix.is_asked() {
         if arguments.others().next().is_some() {
