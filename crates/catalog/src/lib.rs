@@ -62,5 +62,6 @@ pub use info::{
 pub use keys::MostRows;
 pub use planned::Planned;
 pub use present::Present;
+pub use read::alike;
 pub use transaction::Scope;
 pub use verify::{Verified, verify};

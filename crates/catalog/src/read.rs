@@ -166,7 +166,11 @@ fn oid(name: &str, row: &Row) -> Result<u32, CatalogError> {
     }
     row.get::<_, Option<u32>>("oid").ok_or_else(|| CatalogError::NoTable {
         name: name.to_owned(),
-        alike: alike(row.get("name"), &row.get::<_, Vec<String>>("names"), row.get("shown")),
+        alike: alike(
+            &row.get::<_, Option<String>>("name").unwrap_or_default(),
+            &row.get::<_, Vec<String>>("names"),
+            row.get("shown"),
+        ),
     })
 }
 
@@ -176,8 +180,8 @@ const ALIKE: f64 = 0.7;
 const MOST_ALIKE: usize = 5;
 
 /// Of `shown`, the entries whose `names` are most like `name`.
-fn alike(name: Option<String>, names: &[String], shown: Vec<String>) -> Vec<String> {
-    let name = name.unwrap_or_default().to_lowercase();
+pub fn alike(name: &str, names: &[String], shown: Vec<String>) -> Vec<String> {
+    let name = name.to_lowercase();
     let likeness = |other: &String| strsim::normalized_damerau_levenshtein(&name, &other.to_lowercase());
     let mut found: Vec<(f64, String)> = names.iter().map(likeness).zip(shown).collect();
     found.retain(|(likeness, _)| *likeness >= ALIKE);

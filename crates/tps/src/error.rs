@@ -2,6 +2,7 @@
 
 use failure::{Class, Classified};
 use script::ScriptError;
+use server::quote::{shell_word, shown};
 use thiserror::Error;
 
 use connect::ConnectError;
@@ -37,14 +38,26 @@ pub enum TpsError {
         /// The database.
         database: String,
     },
-    /// The role may not read pgbench's tables.
+    /// pgbench's tables are in a schema that is not searched.
     #[error(
-        "role {role} may not read pgbench_branches, which the built-in scripts need: run GRANT SELECT, INSERT, UPDATE ON \
-         pgbench_accounts, pgbench_branches, pgbench_tellers, pgbench_history TO {role}"
+        "database {database} has pgbench_branches in schema {schema}, which is not in the search path: {way}, or make other tables \
+         (pgrig fill --scale 10, with the same server and database)"
     )]
+    OffPath {
+        /// The database.
+        database: String,
+        /// The schema, quoted where SQL needs it.
+        schema: String,
+        /// How to search the schema.
+        way: String,
+    },
+    /// The role may not read pgbench's tables.
+    #[error("role {role} may not read pgbench_branches, which the built-in scripts need: run {grant} TO {role}")]
     Privilege {
         /// The role, quoted where SQL needs it.
         role: String,
+        /// The GRANT for the scripts of the request, without the role.
+        grant: &'static str,
     },
     /// pgbench's tables are there, and empty.
     #[error(
@@ -146,8 +159,24 @@ impl TpsError {
     /// The error of missing or empty tables, with a command that names the server and the database by these options. None for other
     /// errors.
     pub fn with_server(&self, options: &str) -> Option<String> {
-        let is_of_tables = matches!(self, Self::NoTables { .. } | Self::Empty);
+        let is_of_tables = matches!(self, Self::NoTables { .. } | Self::OffPath { .. } | Self::Empty);
         is_of_tables.then(|| self.to_string().replace(SAME_SERVER, options))
+    }
+
+    /// The error of tables outside the search path. The variable reaches every server but pgrig's own.
+    pub(crate) fn off_path(database: String, schema: String) -> Self {
+        let escaped = schema.replace('\\', "\\\\").replace(' ', "\\ ");
+        let options = shell_word(&format!("-c search_path={escaped}"));
+        Self::OffPath { database, schema, way: format!("write PGOPTIONS={options} before the command") }
+    }
+
+    /// The error of tables outside the search path, with the command that runs SQL on pgrig's own server. None for other errors, and
+    /// without such a command.
+    pub fn searched_by(&self, command: impl FnOnce(&str) -> Option<String>) -> Option<Self> {
+        let Self::OffPath { database, schema, .. } = self else { return None };
+        let sql = format!("ALTER DATABASE {} SET search_path TO {schema}, public", shown(database));
+        let way = format!("run {}", command(&sql)?);
+        Some(Self::OffPath { database: database.clone(), schema: schema.clone(), way })
     }
 }
 
@@ -159,6 +188,7 @@ impl Classified for TpsError {
             | Self::Request(_)
             | Self::Pipeline { .. }
             | Self::NoTables { .. }
+            | Self::OffPath { .. }
             | Self::Privilege { .. }
             | Self::Empty
             | Self::Clients { .. }

@@ -97,6 +97,16 @@ impl Plan {
     }
 }
 
+/// A schema with pgbench's tables that the role may use.
+const SCHEMA: &str = "SELECT (SELECT quote_ident(n.nspname) FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace \
+                      WHERE c.relname = 'pgbench_branches' AND c.relkind IN ('r', 'p') \
+                      AND has_schema_privilege(n.oid, 'USAGE') ORDER BY 1 LIMIT 1)";
+/// The rights that the script select-only needs; pgrig reads the scale from pgbench_branches.
+const GRANT_TO_READ: &str = "GRANT SELECT ON pgbench_accounts, pgbench_branches";
+/// The rights that all built-in scripts need.
+const GRANT_TO_WRITE: &str =
+    "GRANT SELECT, INSERT, UPDATE ON pgbench_accounts, pgbench_branches, pgbench_tellers, pgbench_history";
+
 /// Statements that prepare pgbench's tables, with the table of each.
 const PREPARATION: [(&str, &str); 3] = [
     ("pgbench_branches", "VACUUM \"pgbench_branches\""),
@@ -109,6 +119,14 @@ impl Parsed {
     pub fn needs_tables(&self) -> bool {
         let is_builtin = |source: &Source| Source::builtins().any(|(_, name)| name == source.name());
         self.request.sources.iter().any(is_builtin)
+    }
+
+    /// The GRANT, without the role, of the rights that the built-in scripts need.
+    fn grant(&self) -> &'static str {
+        let changes_rows = |source: &Source| {
+            Source::builtins().any(|(option, name)| name == source.name() && option != "select-only")
+        };
+        if self.request.sources.iter().any(changes_rows) { GRANT_TO_WRITE } else { GRANT_TO_READ }
     }
 
     /// The scripts.
@@ -125,7 +143,7 @@ impl Parsed {
             let asked = self.request.scale;
             let mut warnings = Vec::new();
             let scale = if self.needs_tables() {
-                let found = branches(connection).await?;
+                let found = branches(connection, self.grant()).await?;
                 if let Some(asked) = asked.filter(|asked| *asked != found) {
                     warnings.push(format!(
                     "--scale {asked} is ignored: the built-in scripts take the number of rows of pgbench_branches ({found}) \
@@ -142,16 +160,20 @@ impl Parsed {
     }
 }
 
-/// The scale that pgbench's tables were filled with.
-async fn branches(connection: &Connection) -> Result<i64, TpsError> {
+/// The scale that pgbench's tables were filled with. `grant` gives the rights that the scripts need.
+async fn branches(connection: &Connection, grant: &'static str) -> Result<i64, TpsError> {
     if !exists(connection, "pgbench_branches").await? {
         let database = value(connection, "SELECT current_database()::text", &[]).await?;
-        return Err(TpsError::NoTables { database });
+        let elsewhere: Option<String> = value(connection, SCHEMA, &[]).await?;
+        return Err(match elsewhere {
+            Some(schema) => TpsError::off_path(database, schema),
+            None => TpsError::NoTables { database },
+        });
     }
     let may_read = "SELECT has_table_privilege(to_regclass('pgbench_branches'), 'SELECT')";
     if !value::<bool>(connection, may_read, &[]).await? {
         let role = value(connection, "SELECT quote_ident(current_user)", &[]).await?;
-        return Err(TpsError::Privilege { role });
+        return Err(TpsError::Privilege { role, grant });
     }
     match value(connection, "SELECT count(*) FROM \"pgbench_branches\"", &[]).await? {
         0 => Err(TpsError::Empty),

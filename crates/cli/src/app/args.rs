@@ -156,6 +156,23 @@ impl ServerChoice {
         if words.is_empty() { String::new() } else { format!(" {}", shown(&words)) }
     }
 
+    /// The error of options of which some name a server and others select pgrig's own.
+    pub(crate) fn of_two_servers(&self) -> Usage {
+        let Self { dbname, address: ServerAddress { host, port, username, embedded }, .. } = self;
+        let is_uri = dbname.as_deref().is_some_and(|name| name.contains('=') || name.contains("://"));
+        let named = listed(&[
+            ("-h", host.is_some()),
+            ("-p", port.is_some()),
+            ("-U", username.is_some()),
+            ("the connection string of -d", is_uri),
+        ]);
+        let own = embedded.given();
+        let there = if is_uri { ", and -d names a database there" } else { "" };
+        Usage(format!(
+            "leave out {named}: with {own}, pgrig uses its own PostgreSQL{there}; or leave out {own}"
+        ))
+    }
+
     /// Whether one of the options names a server.
     pub(crate) fn any(&self) -> bool {
         let Self {
@@ -203,10 +220,35 @@ impl EmbeddedArgs {
         self.instance.is_some() || self.asks_for_more_than_a_name()
     }
 
+    /// The options that were given, as a list.
+    fn given(&self) -> String {
+        let Self { instance, pg_version, pg_bin, profile, set, defaults } = self;
+        let is_given = |option: &str| !defaults.contains(&option);
+        listed(&[
+            ("--instance", instance.is_some()),
+            ("--pg-version", pg_version.is_some()),
+            ("--pg-bin", pg_bin.is_some()),
+            ("--profile", profile.is_some() && is_given("profile")),
+            ("--set", set.iter().any(|(name, _)| is_given(name))),
+        ])
+    }
+
     /// Whether anything is asked of the server that a running one may not be.
     pub(crate) fn asks_for_more_than_a_name(&self) -> bool {
         let Self { instance: _, pg_version, pg_bin, profile, set, defaults: _ } = self;
         pg_version.is_some() || pg_bin.is_some() || profile.is_some() || !set.is_empty()
+    }
+}
+
+/// The options that were given: `-h`, `-h and -U`, `-h, -p and -U`.
+fn listed(options: &[(&str, bool)]) -> String {
+    let given: Vec<&str> = options.iter().filter(|(_, is_given)| *is_given).map(|(option, _)| *option).collect();
+    match given.as_slice() {
+        [others @ .., before, last] if !others.is_empty() => {
+            format!("{}, {before} and {last}", others.join(", "))
+        }
+        [first, last] => format!("{first} and {last}"),
+        _ => given.concat(),
     }
 }
 
@@ -296,8 +338,8 @@ pub(crate) enum ServerAction {
     Restart(InstanceName),
     /// Show all instances, or the one that --instance names
     ///
-    /// For a stopped instance, the profile and the settings are those of the next `server start`. Commands that start an instance for
-    /// themselves with a profile of their own do not change them: `ddl`, and `testdb bench` without --instance, use stock.
+    /// For a stopped instance, status shows the profile and the settings that the next `server start` will use. `ddl`, and `testdb
+    /// bench` without --instance, start an instance with the profile stock, and leave these settings as they are.
     Status {
         /// Show only this instance [default: all]
         #[arg(long, value_name = "NAME")]

@@ -70,7 +70,7 @@ pub(crate) fn has_password(word: &str) -> bool {
 }
 
 /// The word without the passwords of its connection string. Other passwords are replaced.
-fn left_out(word: &str) -> String {
+pub(crate) fn left_out(word: &str) -> String {
     const FORMS: [(&str, &str); 5] = [
         (":***@", "@"),
         ("?password=***&", "?"),

@@ -45,6 +45,11 @@ pub(crate) fn status(result: Result<(), Failure>, printer: &Printer) -> ExitCode
     match &failure {
         // That is how it ends.
         Failure::BadResult(BadResult::Ended) => printer.say(&failure),
+        Failure::BadResult(BadResult::Missed(texts)) => {
+            for text in texts {
+                printer.error(text);
+            }
+        }
         _ => printer.error(&failure),
     }
     ExitCode::from(code(&failure))

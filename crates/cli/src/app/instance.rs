@@ -1,16 +1,19 @@
 //! The instances of pgrig's own PostgreSQL, by their names.
 
-use pgserver::{Home, Instance, Spec};
+use std::path::Path;
+
+use connect::ConnectError;
+use pgserver::{Home, Instance, InstanceState, Spec};
 use server::quote::{shell_word, shown};
 
-use crate::app::failure::{Failure, Usage};
+use crate::app::failure::{Failure, MachineFailure, Usage};
 
 /// An instance that exists. The default instance need not exist yet.
 ///
 /// # Errors
 /// If there is no instance of this name.
 pub(crate) fn existing(home: &Home, name: &str) -> Result<Instance, Failure> {
-    find(home, name, "check the name of --instance")
+    existing_or(home, name, "check the name of --instance")
 }
 
 /// The same for commands to which a new instance is of use, too.
@@ -18,10 +21,14 @@ pub(crate) fn existing(home: &Home, name: &str) -> Result<Instance, Failure> {
 /// # Errors
 /// As [`existing`].
 pub(crate) fn existing_to_use(home: &Home, name: &str) -> Result<Instance, Failure> {
-    find(home, name, &format!("pgrig server start --instance {} creates it", shell_word(name)))
+    existing_or(home, name, &format!("pgrig server start --instance {} creates it", shell_word(name)))
 }
 
-fn find(home: &Home, name: &str, remedy: &str) -> Result<Instance, Failure> {
+/// The same with this remedy.
+///
+/// # Errors
+/// As [`existing`].
+pub(crate) fn existing_or(home: &Home, name: &str, remedy: &str) -> Result<Instance, Failure> {
     let instance = Instance::open(home, Spec { name: name.to_owned(), ..Spec::default() })?;
     let all = Instance::list(home)?;
     if name == Spec::default().name || all.iter().any(|other| other.name() == name) {
@@ -34,6 +41,22 @@ fn find(home: &Home, name: &str, remedy: &str) -> Result<Instance, Failure> {
         format!("instances: {}", names.join(", "))
     };
     Err(Usage(format!("there is no instance {name} ({there}); {remedy}")).into())
+}
+
+/// The error of a socket that belongs to an instance which is stopped: `why` is the operating system's.
+pub(crate) fn stopped_at(home: &Home, directory: &str, why: &ConnectError) -> Option<MachineFailure> {
+    let is_it = |instance: &Instance| {
+        let is_stopped =
+            instance.status().is_ok_and(|status| matches!(status.state, InstanceState::Stopped { .. }));
+        is_stopped && instance.resting_connection().is_ok_and(|at| at.socket_dir == Path::new(directory))
+    };
+    let stopped = Instance::list(home).ok()?.into_iter().find(is_it)?;
+    let name = stopped.name();
+    let option =
+        if name == Spec::default().name { String::new() } else { format!(" --instance {}", shell_word(name)) };
+    Some(MachineFailure(format!(
+        "instance {name} of pgrig's own PostgreSQL is stopped: run pgrig server start{option} ({why})"
+    )))
 }
 
 /// The command that creates a database on an instance, and starts it for that if it is stopped.
@@ -61,6 +84,11 @@ pub(crate) fn psql(instance: &str, database: &str) -> String {
     format!("pgrig server psql{named}{option}")
 }
 
+/// The command that runs SQL in a database of an instance, and starts it for that if it is stopped.
+pub(crate) fn run_sql(instance: &str, database: &str, sql: &str) -> String {
+    format!("{} -- -c {}", psql(instance, database), shell_word(sql))
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -84,6 +112,7 @@ mod tests {
             ("old", "shop", "pgrig server psql shop --instance old"),
         ] {
             assert_eq!(psql(instance, database), command);
+            assert_eq!(run_sql(instance, database, "SELECT 1"), format!("{command} -- -c 'SELECT 1'"));
         }
     }
 }

@@ -13,7 +13,7 @@ use tps::matrix::ServerFacts;
 
 use crate::app::args::{EmbeddedArgs, ServerAddress, ServerChoice};
 use crate::app::failure::{Failure, MachineFailure, Usage};
-use crate::app::instance::create_database;
+use crate::app::instance::{create_database, run_sql, stopped_at};
 use crate::app::printer::Printer;
 use crate::app::{pooler, recovery};
 
@@ -103,11 +103,7 @@ pub(crate) fn server_kind(choice: &ServerChoice) -> Result<ServerKind, Usage> {
     }
     let named = options(choice).names_a_server(&|_| None);
     if named && choice.address.embedded.any() {
-        return Err(Usage(
-            "-h, -p, -U and a URI select a server; --instance, --pg-version, --pg-bin, --profile and --set select \
-             pgrig's own: give one or the other (with --instance, -d is the name of a database there)"
-                .to_owned(),
-        ));
+        return Err(choice.of_two_servers());
     }
     let named = named || !choice.address.embedded.any() && options(choice).names_a_server(&env);
     Ok(if named { ServerKind::Named } else { ServerKind::Own })
@@ -294,7 +290,8 @@ impl Chosen {
                 *embedded.running() = started;
                 Ok(self.target.connect_when_ready(&|text| printer.say(text)).await?)
             }
-            _ => Err(self.refused(&self.target, error).into()),
+            _ => Err(stopped_at(&self.home, &self.target.host_list(), &error)
+                .map_or_else(|| self.refused(&self.target, error).into(), Failure::from)),
         }
     }
 
@@ -317,6 +314,14 @@ impl Chosen {
                 let created = create_database(instance, "other");
                 Some(format!("run {created}, and give --instance {} -d other", shell_word(instance)))
             }
+            Kind::Named { .. } => None,
+        }
+    }
+
+    /// The command that runs SQL on pgrig's own server; none for a server that the user names.
+    pub(crate) fn command_for(&self, sql: &str) -> Option<String> {
+        match &self.kind {
+            Kind::Embedded(own) => Some(run_sql(own.instance.name(), self.target.dbname(), sql)),
             Kind::Named { .. } => None,
         }
     }

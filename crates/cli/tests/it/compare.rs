@@ -320,9 +320,10 @@ fn too_few_rounds_are_announced_and_tell_nothing() {
     }
     let ran = run_ab(&rig, "--rounds 1 --no-warm-up --figures 1+i", &["pgrig micro 1+i --budget 100ms"; 2]);
     assert_eq!(ran.code, Some(0), "{ran:#?}");
-    let ran = run_ab(&rig, "--rounds 2", &["pgrig fill --rows 1000", "pgrig fill --rows 1000 --drop"]);
+    let ran = run_ab(&rig, "--rounds 2", &["pgrig fill --table nosuch --rows 5", fill]);
     assert_eq!(ran.code, Some(2), "{ran:#?}");
-    assert!(ran.stderr.contains("command a (pgrig fill --rows 1000) ended with exit status: 2"), "{ran:#?}");
+    let said = "command a (pgrig fill --table nosuch --rows 5) ended with exit status: 2";
+    assert!(ran.stderr.contains(said), "{ran:#?}");
 }
 
 #[test]
@@ -336,6 +337,12 @@ fn commands_that_cannot_be_judged_are_refused_before_anything_runs() {
         ("", ["pgrig tps -S", "pgrig blockio 1GB"], "command a runs another pgrig command"),
         ("", ["pgrig tps --json x", "pgrig tps"], "leave out --json and --label"),
         ("", ["pgrig tps --explain", "pgrig tps"], "only shows a plan"),
+        (
+            "",
+            ["pgrig fill 1GB --drop", "pgrig fill 1GB -d shop"],
+            "command b (pgrig fill 1GB -d shop): each round fills the tables again: give --drop in each command: pgrig fill 1GB -d shop \
+             --drop",
+        ),
         ("", ["pgrig tps -f 'x", "pgrig tps"], "the command has an unclosed quote"),
         ("", ["pgrig tps --nonsense", "pgrig tps"], "unexpected argument '--nonsense'"),
         ("--rounds 5 --look 5", ["pgrig tps -S", "pgrig tps -S"], "--look 5 comes too late"),

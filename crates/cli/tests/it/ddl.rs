@@ -90,6 +90,11 @@ fn a_migration_is_judged_and_a_killed_run_is_cleared_up() {
     );
     assert_eq!(failed.stdout, "");
 
+    let empty = file("empty.sql", "\n");
+    let failed = rig.run(&format!("ddl {failing} --schema-file {empty} -q"));
+    assert_eq!(failed.code, Some(2), "{failed:#?}");
+    assert_says(&failed.stderr, &["empty.sql is empty: give a file that creates the tables"]);
+
     let failing = file("grant.sql", "ALTER TABLE t ADD b int;\nGRANT SELECT ON t TO somebody;\nSELECT 1;");
     let failed = rig.run(&format!("ddl {failing} {tables} -q"));
     assert_eq!(failed.code, Some(2), "{failed:#?}");

@@ -563,6 +563,11 @@ fn a_suite_is_read_from_a_file() {
     let found = document(&rig, &["--suite", file.to_str().unwrap(), "--budget", "300ms"]);
     assert_eq!(found["plan"]["arms"][0]["name"], "sign");
     assert_eq!(found["plan"]["left_out"][0]["name"], "uuidv7()");
+    let sql = rig.home.path().join("one.sql");
+    std::fs::write(&sql, "SELECT count(*) FROM pg_class").unwrap();
+    let ran = micro(&rig, &["--suite", sql.to_str().unwrap()]);
+    assert_eq!(ran.code, Some(2), "{ran:#?}");
+    assert!(ran.stderr.contains("this is SQL, not a suite in TOML: to measure the statement"), "{ran:#?}");
     let ran = micro(&rig, &["--suite", "nonsuch"]);
     assert_eq!(ran.code, Some(2), "{ran:#?}");
     assert!(ran.stderr.contains("uuid-keys"), "{ran:#?}");

@@ -112,6 +112,55 @@ fn tables_of_pgbench_are_made_where_tps_looks_for_them() {
 }
 
 #[test]
+fn a_new_instance_gets_its_tables_before_a_measurement() {
+    let rig = Rig::new();
+    let refused = rig.run("tps -t 1 --instance nope");
+    assert_eq!(refused.code, Some(2), "{refused:#?}");
+    assert!(!rig.home.path().join("instances/nope").exists(), "{refused:#?}");
+    let command = refused.stderr.split("; ").nth(1).unwrap().split(" creates").next().unwrap();
+    let filled = paste(&rig, &command.replace("--scale 10", "--scale 1"));
+    assert_eq!(filled.code, Some(0), "{filled:#?}");
+    rig.done("tps -t 1 --instance nope");
+}
+
+#[test]
+fn an_instance_that_is_stopped_is_started_by_the_command_that_the_error_names() {
+    let rig = Rig::new();
+    let server = rig.server("");
+    rig.done("fill --scale 1 -q");
+    rig.done("server stop");
+    let tps = format!("tps -t 1 -d {}", server.url);
+    let refused = rig.run(&tps);
+    assert_eq!(refused.code, Some(1), "{refused:#?}");
+    let command = refused.stderr.split("is stopped: run ").nth(1).unwrap().split(" (").next().unwrap();
+    let started = paste(&rig, command);
+    assert_eq!(started.code, Some(0), "{started:#?}");
+    rig.done(&tps);
+}
+
+#[test]
+fn tables_in_another_schema_are_searched_by_what_the_error_names() {
+    if !testkit::require(testkit::Need::Clients) {
+        return;
+    }
+    let rig = Rig::new();
+    let server = rig.server("");
+    rig.done("fill --scale 1 --schema trial -q");
+    let tps = format!("tps -t 1 -d {}", server.url);
+    let refused = rig.run(&tps);
+    assert_eq!(refused.code, Some(2), "{refused:#?}");
+    let said = "in schema trial, which is not in the search path: write PGOPTIONS='-c search_path=trial' before the command";
+    assert!(refused.stderr.contains(said), "{refused:#?}");
+    let ran = rig.command(&tps).env("PGOPTIONS", "-c search_path=trial").output().unwrap();
+    assert!(ran.status.success(), "{}", String::from_utf8_lossy(&ran.stderr));
+    let refused = rig.run("tps -t 1");
+    let command = refused.stderr.split("in the search path: run ").nth(1).unwrap();
+    let searched = paste(&rig, command.split(", or make").next().unwrap());
+    assert_eq!(searched.code, Some(0), "{searched:#?}");
+    rig.done("tps -t 1");
+}
+
+#[test]
 fn a_model_of_a_database_with_a_closed_schema_names_the_schema() {
     let rig = Rig::new();
     let server = rig.server("");
@@ -197,6 +246,31 @@ fn an_archive_of_pg_dump_becomes_sql_by_the_command_that_the_error_names() {
     let schema = home.join("schema.sql");
     rig.done(&format!("fill --ddl {} --rows 5 --instance default -d copy", schema.display()));
     assert_eq!(server.database("copy").number("SELECT count(*) FROM item"), 5);
+}
+
+#[test]
+fn tables_with_rows_are_emptied_or_left_out_by_what_the_error_names() {
+    if !testkit::require(testkit::Need::Clients) {
+        return;
+    }
+    let rig = Rig::new();
+    let created = "CREATE TABLE a (id int); CREATE TABLE b (id int); INSERT INTO b VALUES (1)";
+    for instance in ["default", "old"] {
+        let psql = rig.command(&format!("server psql --instance {instance} -- -q -c")).arg(created).output();
+        assert!(psql.unwrap().status.success(), "{instance}");
+        let fill = format!("pgrig fill --all-tables --rows 5 --instance {instance}");
+        let refused = paste(&rig, &fill);
+        assert_eq!(refused.code, Some(2), "{refused:#?}");
+        let excluded = statement(&refused.stderr, "to fill only the other tables, give ");
+        let filled = paste(&rig, &format!("{fill} {excluded}"));
+        assert_eq!(filled.code, Some(0), "{filled:#?}");
+        let refused = paste(&rig, &fill);
+        assert!(!refused.stderr.contains("--exclude-table"), "no table is empty: {refused:#?}");
+        let emptied = refused.stderr.split("or run ").nth(1).unwrap().split(" first").next().unwrap();
+        assert_eq!(paste(&rig, emptied).code, Some(0), "{emptied}");
+        let filled = paste(&rig, &fill);
+        assert_eq!(filled.code, Some(0), "{filled:#?}");
+    }
 }
 
 #[test]

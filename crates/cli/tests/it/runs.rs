@@ -189,9 +189,12 @@ fn runs_are_listed_shown_and_named() {
     saved.refused(&format!("tps --label {}", "a".repeat(201)), &["201 characters", "at most 200"]);
     saved.refused("runs show latest~6", &["there are 6 saved runs"]);
     saved.refused("runs show latest:tps~1", &["there is 1 saved run of tps"]);
+    saved.refused("runs show latest:foo", &["foo is no command that saves runs: give one of fill, model"]);
     saved.refused("runs show latest~x", &["give latest~N"]);
     saved.refused("runs rm ./latest", &["./latest is a file, and this command works on saved runs only"]);
-    saved.refused("runs show after", &["\"after\" names no run", "pgrig runs list"]);
+    saved.refused("runs show after", &["\"after\" names no run", "pgrig runs list", "there is no such file"]);
+    let ran = saved.rig.run("runs rm after");
+    assert!(ran.stderr.ends_with("(pgrig runs list shows them)\n"), "it takes no file: {ran:#?}");
     saved.refused("tps --label latest~1", &["latest names the newest run"]);
     // A label names complete runs where they are compared: one of two.
     let ran = saved.rig.run("compare before latest --anyway");

@@ -259,7 +259,8 @@ fn a_missed_threshold_is_exit_status_3() {
     let ran =
         rig.run(&format!("tps -S -t 20 --fail-if p99<0.001us --fail-if tps>0 --json {}", json.display()));
     assert_eq!(ran.code, Some(3), "{ran:#?}");
-    assert!(ran.stderr.contains("--fail-if 'tps>0': tps is"), "{ran:#?}");
+    assert!(ran.stderr.contains("error: --fail-if 'p99<0.001us': "), "{ran:#?}");
+    assert!(ran.stderr.contains("error: --fail-if 'tps>0': tps is"), "{ran:#?}");
     assert!(!ran.stderr.contains("'p99<0.001us': p99"), "{ran:#?}");
     let document: Value = serde_json::from_str(&fs::read_to_string(json).unwrap()).unwrap();
     assert_sound(&document);
@@ -523,5 +524,9 @@ fn what_the_server_lacks_is_said_with_the_remedy() {
     command.args(["-d", &server.url.replace("postgres@", "weak@")]);
     let ran = crate::support::Ran::from(command.output().unwrap());
     assert_eq!(ran.code, Some(2), "{ran:#?}");
+    assert!(ran.stderr.contains("run GRANT SELECT ON pgbench_accounts, pgbench_branches TO weak"), "{ran:#?}");
+    let mut command = rig.command("tps -n -t 1 -b select-only -b simple-update");
+    command.args(["-d", &server.url.replace("postgres@", "weak@")]);
+    let ran = crate::support::Ran::from(command.output().unwrap());
     assert!(ran.stderr.contains("run GRANT SELECT, INSERT, UPDATE ON"), "{ran:#?}");
 }

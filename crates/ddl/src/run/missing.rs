@@ -1,8 +1,10 @@
 //! A statement that names an object which is not there.
 
+use catalog::alike;
 use fill::Skipped;
 
 use super::left_out;
+use super::rehearse::Table;
 use crate::outcome::StatementOutcome;
 use crate::schema::Schema;
 
@@ -18,7 +20,14 @@ const OF_SERVER: [&str; 2] = ["role ", "tablespace "];
 /// statements of the schema that were left out.
 pub(crate) fn complete(schema: &Schema, skipped: &[Skipped], statements: &mut [StatementOutcome]) {
     left_out::explain(skipped, &schema.origin, statements);
-    let remedy = if schema.is_copy() { OF_COPY } else { REMEDY };
+    let of_empty = format!("{} is empty: give a file that creates the tables", schema.origin);
+    let remedy = if schema.is_copy() {
+        OF_COPY
+    } else if schema.sql.trim().is_empty() {
+        of_empty.as_str()
+    } else {
+        REMEDY
+    };
     let mut before = Vec::new();
     for one in statements {
         let Some(failed) = &mut one.failed else { continue };
@@ -28,6 +37,28 @@ pub(crate) fn complete(schema: &Schema, skipped: &[Skipped], statements: &mut [S
         }
         before.push(one.number);
     }
+}
+
+/// Adds the tables whose names are like that of a missing table to the remedies.
+pub(crate) fn name_alike<'t>(
+    tables: impl Iterator<Item = &'t Table>,
+    statements: &mut [StatementOutcome],
+) {
+    let (names, shown): (Vec<String>, Vec<String>) =
+        tables.map(|table| (table.name.clone(), table.shown_in_full())).unzip();
+    for failed in statements.iter_mut().filter_map(|one| one.failed.as_mut()) {
+        let Some(name) = relation(&failed.message) else { continue };
+        let near = alike(name, &names, shown.clone());
+        if let (Some(remedy), false) = (&mut failed.remedy, near.is_empty()) {
+            *remedy = format!("did you mean {}? Otherwise: {remedy}", near.join(" or "));
+        }
+    }
+}
+
+/// The name, without its schema, of the table that the server does not find (namespace.c: `RangeVarGetRelidExtended`).
+fn relation(message: &str) -> Option<&str> {
+    let name = message.strip_prefix("relation \"")?.strip_suffix("\" does not exist")?;
+    Some(name.rsplit_once('.').map_or(name, |(_, name)| name))
 }
 
 /// The remedy of a missing object after the failures of the statements with these numbers, which may have to make it.
@@ -46,6 +77,14 @@ fn following(before: &[usize], remedy: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn the_server_names_a_missing_table_with_or_without_its_schema() {
+        for message in ["relation \"ordrs\" does not exist", "relation \"public.ordrs\" does not exist"] {
+            assert_eq!(relation(message), Some("ordrs"));
+        }
+        assert_eq!(relation("column \"a\" of relation \"ordrs\" does not exist"), None);
+    }
 
     #[test]
     fn a_failure_before_is_told() {

@@ -325,6 +325,7 @@ impl Measurement<'_> {
         let looked = dependents::look(at, schema, &mut statements, &mut added, observer);
         let (migrated, costs, refused) = Box::pin(looked).await?;
         missing::complete(&self.request.schema, &skipped, &mut statements);
+        missing::name_alike(tables.filled().map(|(_, table)| table), &mut statements);
         if let Some((one, failed)) = statements.iter().find_map(|one| Some((one, one.failed.as_ref()?)))
             && failed.is_certain
         {

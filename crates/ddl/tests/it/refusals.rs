@@ -84,6 +84,9 @@ fn a_policy_of_a_role_that_the_server_lacks_is_not_refused() {
         let other = "ALTER TABLE orders DROP CONSTRAINT missing";
         let error = measured(&server, &request(schema, other, Amount::Rows(100))).unwrap_err();
         assert_says(&error.to_string(), &["statement 1 ", "add it to the schema"]);
+        let misspelt = "ALTER TABLE ordrs ADD a int";
+        let error = measured(&server, &request(schema, misspelt, Amount::Rows(100))).unwrap_err();
+        assert_says(&error.to_string(), &["did you mean public.orders? Otherwise: add it to the schema"]);
         server.sql("CREATE ROLE app_user");
         let drop = "DROP POLICY tenant ON orders";
         let outcome = measured(&server, &request(schema, drop, Amount::Rows(100))).unwrap();

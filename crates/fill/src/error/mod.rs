@@ -197,16 +197,19 @@ pub enum FillError {
     },
     /// The user's table has rows already.
     #[error(
-        "{table} has rows: give --append to add rows, or run TRUNCATE {together} first{}",
-        if *.referencing { " (this also empties the tables that reference it)" } else { "" }
+        "{table} has rows: give --append to add rows, or run {truncate} first{}{}",
+        if *.referencing { " (this also empties the tables that reference it)" } else { "" },
+        if excluded.is_empty() { String::new() } else { format!("; to fill only the other tables, give {excluded}") }
     )]
     OwnTableHasRows {
         /// The table.
         table: String,
-        /// The tables that TRUNCATE has to name, as SQL names them.
-        together: String,
-        /// Whether some of these only reference tables that have rows.
+        /// The TRUNCATE that empties the tables with rows, as SQL, or the command that runs it.
+        truncate: String,
+        /// Whether it also names tables that only reference tables with rows.
         referencing: bool,
+        /// The options that leave out the tables with rows; empty if no others are to be filled.
+        excluded: String,
     },
     /// A tablespace that is not there or not allowed.
     #[error("tablespace {name} {problem}")]

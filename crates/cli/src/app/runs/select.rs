@@ -18,6 +18,8 @@ use crate::app::runs::head::is_id;
 use crate::app::runs::store::{Saved, Store};
 
 const LATEST: &str = "latest";
+/// Commands that save runs.
+pub(crate) const VERBS: [&str; 8] = ["fill", "model", "blockio", "micro", "tps", "ddl", "backup", "testdb"];
 /// Words that name runs, for the help of each verb that takes them.
 pub(crate) const RUN: &str = "RUN names one or more runs. pgrig takes the first of these that fits:\n  \
     latest          the newest saved run; latest~1 is the one before it\n  \
@@ -113,7 +115,7 @@ impl<'p> Selection<'p> {
                 );
                 return Err(Usage(text).into());
             }
-            for saved in self.of_store(word)? {
+            for saved in self.of_store(word, false)? {
                 if found.iter().all(|known| known.head.id != saved.head.id) {
                     found.push(saved);
                 }
@@ -152,7 +154,7 @@ impl<'p> Selection<'p> {
             return in_file(&path);
         }
         let mut found = Vec::new();
-        for saved in self.of_store(word)? {
+        for saved in self.of_store(word, true)? {
             found.extend(in_file(&saved.path)?);
         }
         Ok(found)
@@ -166,7 +168,8 @@ impl<'p> Selection<'p> {
         Ok(self.saved.get_or_init(|| saved))
     }
 
-    fn of_store(&self, word: &str) -> Result<Vec<&Saved>, Failure> {
+    /// The saved runs that a word names. `takes_files` is whether it may also be a file.
+    fn of_store(&self, word: &str, takes_files: bool) -> Result<Vec<&Saved>, Failure> {
         let all = self.all()?;
         if word.is_empty() {
             return Err(Usage("a run has an empty name: give a file, an id, or a label".to_owned()).into());
@@ -195,11 +198,12 @@ impl<'p> Selection<'p> {
         let begun: Vec<&Saved> = all.iter().filter(|saved| saved.head.id.starts_with(word)).collect();
         match begun.as_slice() {
             [] => Err(Usage(format!(
-                "\"{shown}\" names no run: no saved run has this id or label (pgrig runs list shows them), and {}",
+                "\"{shown}\" names no run: no saved run has this id or label (pgrig runs list shows them){}",
                 match Path::new(word) {
-                    path if path.is_dir() => "the directory of this name is not a file",
-                    path if path.exists() => "this command takes no file",
-                    _ => "there is no such file",
+                    path if takes_files && path.is_dir() => ", and the directory of this name is not a file",
+                    path if path.exists() => ", and this command takes no file",
+                    _ if takes_files => ", and there is no such file",
+                    _ => "",
                 }
             ))
             .into()),
@@ -293,6 +297,11 @@ impl<'w> Latest<'w> {
         let is_asked = |saved: &&Saved| self.verb.is_none_or(|verb| saved.head.verb == verb);
         all.iter().filter(is_asked).nth(self.before).ok_or_else(|| {
             let count = all.iter().filter(is_asked).count();
+            if let Some(verb) = self.verb.filter(|verb| !VERBS.contains(verb)) {
+                let (word, verb) = (plain(self.word), plain(verb));
+                let known = VERBS.join(", ");
+                return Usage(format!("no run {word}: {verb} is no command that saves runs: give one of {known}"));
+            }
             let of_verb = self.verb.map_or_else(String::new, |verb| format!(" of {}", plain(verb)));
             let runs = match count {
                 0 => format!("there is no saved run{of_verb}"),

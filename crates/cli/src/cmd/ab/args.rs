@@ -18,7 +18,7 @@ const FIGURES: &str = "Judge these figures, separated by commas: tps,p99,wal. Mo
 #[derive(Debug, Args)]
 #[command(mut_arg("figures", |figures| figures.help(FIGURES)), after_help = "A COMMAND that \
     starts a server also stops it. To keep a server running between the rounds, run pgrig server start first. Do not do \
-    this if a COMMAND has --set or --profile: such a COMMAND must start its server itself. The results of the warm-up round do not count.\n\n\
+    this if a COMMAND has --set or --profile: such a COMMAND must start its server itself. `pgrig fill` needs --drop, because each round fills the tables again. The results of the warm-up round do not count.\n\n\
     Examples:\n  \
     pgrig ab 'pgrig tps -T 10' 'pgrig tps -T 10 -M prepared'\n  \
     pgrig ab 'pgrig fill 1GB --drop --instance pg17 --pg-version 17' \\\n           \

@@ -145,6 +145,13 @@ fn arms(arguments: &AbArgs, label: &str) -> Result<Vec<Arm>, Failure> {
         if parsed.verb.explains() {
             return Err(refused("it only shows a plan: leave out --explain or --dry-run".to_owned()));
         }
+        if let Verb::Fill(fill) = &parsed.verb
+            && (arguments.rounds > 1 || !arguments.no_warm_up)
+            && fill.works_once()
+        {
+            let why = format!("each round fills the tables again: give --drop in each command: {hidden} --drop");
+            return Err(refused(why));
+        }
         let kind = std::mem::discriminant(&parsed.verb);
         if *verb.get_or_insert(kind) != kind {
             return Err(refused(

@@ -92,8 +92,8 @@ pub(crate) struct RehearseArgs {
     #[arg(long, help_heading = "Backups")]
     pub(crate) no_probe: bool,
 
-    /// Count the bytes between the server and the programs that back up: pgrig makes one more backup in each way through a relay, and does
-    /// not time it; for pitr and tools with {time}, with the WAL of one more load
+    /// Count the bytes between the server and the programs that back up. For this, pgrig makes one more backup in each way, through
+    /// a relay, and does not time it. For pitr and tools with {time}, it also runs the load once more, to count the WAL
     #[arg(long, help_heading = "Backups")]
     pub(crate) network: bool,
 

@@ -11,8 +11,9 @@ const FIGURES: &str = "Judge these figures, separated by commas: tps,p99,wal. Mo
 
 /// Compare saved runs: improved, regressed, no change or inconclusive
 ///
-/// A verdict other than inconclusive needs enough runs. If both sides have equally many, each needs four for one judged figure (tps, a latency, a time …), five for two to six
-/// figures, and more for more figures. For --paired, see pgrig ab --help. With fewer runs, compare prints the differences, and the verdict is inconclusive. Trials of one
+/// A verdict other than inconclusive needs enough runs. If both sides have the same number of runs, each side needs four runs for
+/// one judged figure (tps, a latency, a time …), five for two to six figures, and more for more figures. For --paired, see pgrig ab
+/// --help. With fewer runs, compare prints the differences, and the verdict is inconclusive. Trials of one
 /// run do not count, because they share the state of the machine.
 #[derive(Debug, Args)]
 #[command(
@@ -71,8 +72,8 @@ pub(crate) struct CompareArgs {
 /// How sides are judged.
 #[derive(Clone, Debug, Args)]
 pub(crate) struct JudgeArgs {
-    /// Give the verdict "improved" or "regressed" only if the change is at least PERCENT of the baseline, and "no change" only if the whole
-    /// interval lies within ± PERCENT
+    /// Give the verdict "improved" or "regressed" only if the change is at least PERCENT of the baseline, and "no change" only if
+    /// the whole confidence interval of the change lies within ± PERCENT
     #[arg(long, value_name = "PERCENT", default_value = "5%", value_parser = crate::app::args::share)]
     pub(crate) threshold: f64,
 

@@ -149,8 +149,8 @@ pub(crate) struct DdlArgs {
     #[arg(long, value_name = "SQL|FILE", help_heading = "Readers and writers during the migration")]
     pub(crate) probe_write: Option<String>,
 
-    /// Run the migration once more while a transaction that has read the tables stays open for this time: readers and writers
-    /// queue behind the migration, which waits for that transaction
+    /// Run the migration once more while another transaction, which has read the tables, stays open for this time. The migration
+    /// waits for that transaction, and readers and writers wait behind the migration
     #[arg(long, value_name = "DURATION", help_heading = "Readers and writers during the migration")]
     pub(crate) blocker: Option<Length>,
 
@@ -227,8 +227,11 @@ fn probing(option: &str, value: &str) -> Result<Probing, Usage> {
 
 /// A migration that cannot be read: it may be SQL.
 fn unread(name: &str, error: &str) -> Usage {
-    let is_sql = name.contains(char::is_whitespace) && !std::path::Path::new(name).exists();
-    Usage(if is_sql {
+    let is_there = Path::new(name).exists();
+    let is_sql = name.contains(char::is_whitespace) && !is_there;
+    Usage(if name.parse::<Size>().is_ok() && !is_there {
+        format!("unexpected argument {name}: to name the size of the tables, give --size {}", shell_word(name))
+    } else if is_sql {
         format!(
             "there is no file of the name {name}: to give SQL, write -c before it: -c {}",
             shell_word(name)

@@ -20,9 +20,8 @@ use crate::cmd::fill::mark::Marks;
 const SCALE: &str = "Instead of SIZE:\n\
     - pgbench's tables: pgbench's scale; scale 1 is 100,000 rows of pgbench_accounts\n\
     - --model: SCALE times the original's rows of each table, for example 0.1\n\
-    - --ddl or --all-tables, without --rows: 10,000*SCALE rows of a table without foreign keys, and of any other table 3 times the \
-    rows of the largest table that it references\n\
-    - --ddl or --all-tables, with --rows N: N*SCALE rows; numbers of --rows TABLE=N stay";
+    - --ddl or --all-tables, without --rows: a table without foreign keys gets 10,000*SCALE rows, any other table 3 times the rows of the largest table that it references\n\
+    - --ddl or --all-tables, with --rows N: each table gets N*SCALE rows; SCALE does not change numbers of --rows TABLE=N";
 
 /// Fill a server with test data of a given size
 ///
@@ -109,8 +108,8 @@ pub(crate) struct FillArgs {
     #[arg(long, value_name = "FILE", help_heading = "Your own tables", conflicts_with_all = ["series", "table", "ddl"])]
     pub(crate) model: Option<PathBuf>,
 
-    /// keep: with --model, each page gets as many rows as in the original, so that heaps have the size of the original's, with the
-    /// free space that updates and deletes left there. Without this option, pages are full
+    /// keep: with --model, put as many rows into each page as the original has. The tables then have the original's size, with the
+    /// free space that updates and deletes left. Without --bloat, pages are full
     #[arg(long, value_enum, value_name = "HOW", requires = "model", help_heading = "Your own tables")]
     pub(crate) bloat: Option<Bloat>,
 

@@ -100,10 +100,14 @@ async fn all_or_one(
     }
 }
 
-/// The error of tables that exist on pgrig's own server: -d alone would name another server.
+/// The error of tables that exist, or have rows, on pgrig's own server: -d alone would name another server, and other clients do not
+/// reach this one.
 fn elsewhere(failure: Failure, chosen: &Chosen) -> Failure {
-    let way = chosen.another_database();
-    let error = way.and_then(|way| failure.error::<FillError>()?.in_another_database(&way));
+    let of_own = |error: &FillError| {
+        let moved = chosen.another_database().and_then(|way| error.in_another_database(&way));
+        moved.or_else(|| error.truncated_by(|sql| chosen.command_for(sql)))
+    };
+    let error = failure.error::<FillError>().and_then(of_own);
     error.map_or(failure, Failure::from)
 }
 

@@ -361,6 +361,14 @@ impl FillArgs {
         })
     }
 
+    /// Whether a second run of the same command fails, because pgbench's tables then exist.
+    pub(crate) fn works_once(&self) -> bool {
+        let is_own = self.table.is_some() || self.ddl.is_some() || self.all_tables || self.model.is_some();
+        let steps = self.steps();
+        let creates = steps.include(InitStep::Create) && !steps.include(InitStep::Drop);
+        creates && !is_own && !self.append && self.ladder.is_none()
+    }
+
     /// The steps by --init-steps, or else by the other options.
     fn steps(&self) -> InitSteps {
         let own = self.table.is_some() || self.ddl.is_some();

@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use clap::{Args, ValueEnum};
 use micro::{Body, Candidate, FILL, MOST_ROWS, Request, Suite, shipped};
+use server::quote::shell_word;
 
 use crate::app::args::{SaveArgs, ServerChoice, share, up_to};
 use crate::app::duration::Length;
@@ -92,8 +93,8 @@ pub(crate) struct MicroArgs {
     #[arg(long, value_name = "DURATION", help_heading = "Method")]
     pub(crate) budget: Option<Length>,
 
-    /// Give the verdict "faster" or "slower" only if the difference is at least PERCENT of the first candidate's time, and "no change" only
-    /// if the whole interval lies within ± PERCENT
+    /// Give the verdict "faster" or "slower" only if the difference is at least PERCENT of the first candidate's time, and "no
+    /// change" only if the whole confidence interval of the difference lies within ± PERCENT
     #[arg(long, value_name = "PERCENT", default_value = "1%", value_parser = share, help_heading = "Method")]
     pub(crate) threshold: f64,
 
@@ -189,6 +190,9 @@ impl MicroArgs {
         if !self.ddl.is_empty() {
             return self.tables();
         }
+        if let Some(remedy) = self.expressions.iter().find_map(|text| of_file(text)) {
+            return Err(Usage(remedy));
+        }
         let statements = self.statement.iter().cloned().map(Body::Statement);
         let mut bodies: Vec<Body> =
             self.expressions.iter().cloned().map(Body::Expression).chain(statements).collect();
@@ -233,6 +237,30 @@ impl MicroArgs {
     }
 }
 
+/// The remedy for the name of a file in the place of an expression.
+fn of_file(text: &str) -> Option<String> {
+    if text.contains(|c: char| c.is_whitespace() || "()'\"".contains(c)) {
+        return None;
+    }
+    let told = if has_ending(text, "sql") {
+        statement_of(text)
+    } else if has_ending(text, "toml") {
+        format!("to name a suite, give --suite {}", shell_word(text))
+    } else {
+        return None;
+    };
+    Some(format!("unexpected argument {text}: {told}"))
+}
+
+/// The option for the statement in a file.
+fn statement_of(file: &str) -> String {
+    format!("to measure the statement in the file, give --statement \"$(cat {})\"", shell_word(file))
+}
+
+fn has_ending(name: &str, ending: &str) -> bool {
+    Path::new(name).extension().is_some_and(|found| found.eq_ignore_ascii_case(ending))
+}
+
 /// Reads a suite that comes with pgrig, or one from a file.
 fn suite(name: &str) -> Result<Suite, Failure> {
     if let Some((_, text)) = shipped().into_iter().find(|(known, _)| *known == name) {
@@ -242,5 +270,11 @@ fn suite(name: &str) -> Result<Suite, Failure> {
         let known: Vec<&str> = shipped().into_iter().map(|(known, _)| known).collect();
         Usage(format!("--suite {name}: {error}, or give one of pgrig's own suites: {}", known.join(", ")))
     })?;
-    Ok(Suite::read(name, &text)?)
+    Suite::read(name, &text).map_err(|error| {
+        if has_ending(name, "sql") {
+            Usage(format!("--suite {name}: this is SQL, not a suite in TOML: {}", statement_of(name))).into()
+        } else {
+            error.into()
+        }
+    })
 }

@@ -9,7 +9,7 @@ use crate::cmd::line::Cli;
 use crate::cmd::testdb::bench::words::divided;
 
 /// Commands of `pgrig server` that users give without `server`.
-const OF_SERVER: [&str; 7] = ["start", "stop", "restart", "url", "logs", "psql", "fetch"];
+const OF_SERVER: [&str; 8] = ["start", "stop", "restart", "url", "logs", "psql", "fetch", "destroy"];
 
 /// The remedy for `help` after a verb.
 pub(super) fn help(words: &[String]) -> Option<String> {
@@ -23,7 +23,8 @@ pub(super) fn help(words: &[String]) -> Option<String> {
 
 /// The command line with `server`, if the verb is one of its commands: `pgrig server psql`.
 pub(super) fn of_server(words: &[String], verb: &str) -> Option<String> {
-    if !OF_SERVER.contains(&verb) {
+    let names_none = || !words.iter().any(|word| word.starts_with("--instance"));
+    if !OF_SERVER.contains(&verb) || verb == "destroy" && names_none() {
         return None;
     }
     if words.first().is_some_and(|word| word == "help") {
@@ -233,11 +234,13 @@ mod tests {
             ("-q psql shop -c TABLE", "psql", "pgrig server psql shop -- -c TABLE"),
             ("psql --instance old", "psql", "pgrig server psql --instance old"),
             ("start --tcp", "start", "pgrig server start --tcp"),
+            ("destroy --instance old", "destroy", "pgrig server destroy --instance old"),
             ("help url", "url", "pgrig help server url"),
         ] {
             assert_eq!(of_server(&words(line), verb).as_deref(), Some(meant));
         }
         assert_eq!(of_server(&words("frobnicate"), "frobnicate"), None);
+        assert_eq!(of_server(&words("destroy"), "destroy"), None);
     }
 
     #[test]

@@ -4,6 +4,7 @@ use pgserver::Major;
 
 use super::{foreign, intended, is_sql};
 use crate::app::command_line::shown;
+use crate::app::size::Size;
 use crate::cmd::tps::database;
 
 /// The remedy for a word in the wrong place, or one that needs an option before it.
@@ -27,6 +28,7 @@ pub(super) fn remedy(words: &[String], word: &str) -> Option<String> {
         ["size", first, ..] if !first.starts_with('-') => {
             Some(format!("unexpected argument {word}: give one SIZE\n"))
         }
+        ["blockio", ..] if is_size(word) => Some(format!("unexpected argument {word}: give one SIZE\n")),
         ["server", "fetch", ..] => option(version(word)),
         ["server", "start", rest @ ..] if is_after(rest, "--tcp", word) => Some(port(words, word)),
         ["server", action, ..] if is_of_instance(action) => {
@@ -51,7 +53,7 @@ pub(super) fn remedy(words: &[String], word: &str) -> Option<String> {
                 .to_owned(),
         ),
         ["tps", ..] => {
-            let told = database::instead(word).unwrap_or_else(|| {
+            let told = database::instead(word, &of_servers(words)).unwrap_or_else(|| {
                 "give one database; to divide the clients over several, repeat -d".to_owned()
             });
             Some(format!("unexpected argument {word}: {told}\n"))
@@ -76,6 +78,17 @@ pub(super) fn port(words: &[String], port: &str) -> String {
 /// Whether a command of `pgrig server` has the option --instance, and no argument.
 fn is_of_instance(action: &str) -> bool {
     ["start", "stop", "restart", "status", "logs", "destroy"].contains(&action)
+}
+
+/// The options that name a server, for a command: ` -h db`.
+fn of_servers(words: &[String]) -> String {
+    let options = intended::of_servers(words);
+    if options.is_empty() { String::new() } else { format!(" {}", shown(&options)) }
+}
+
+/// Whether a word is a size.
+fn is_size(word: &str) -> bool {
+    word.parse::<Size>().is_ok()
 }
 
 /// Whether a word looks like the name of a file.

@@ -14,12 +14,13 @@ use clap::error::{ContextKind, ContextValue, ErrorKind};
 use clap::{Command, CommandFactory, Error};
 
 use crate::app::command_line::{has_password, shown};
+use crate::app::size::Size;
 use crate::cmd::line::Cli;
 use crate::cmd::mistakes::number::{negative, number, unit};
 use crate::cmd::tps::args::instead_of;
 
 /// Words that users give instead of a verb, with the command that they mean.
-const INSTEAD: [(&[&str], &str); 19] = [
+const INSTEAD: [(&[&str], &str); 20] = [
     (
         &["init", "load", "generate", "populate", "seed", "data"],
         "pgrig fill SIZE makes test data; pgrig fill --scale N makes pgbench's tables",
@@ -36,6 +37,10 @@ const INSTEAD: [(&[&str], &str); 19] = [
     (
         &["list", "ls", "status", "ps"],
         "use pgrig runs list (saved runs), pgrig server status (instances) or pgrig testdb list (databases for tests)",
+    ),
+    (
+        &["destroy"],
+        "pgrig server destroy --instance NAME deletes an instance with all its data (pgrig server status lists the instances)",
     ),
     (&["download", "install", "prune"], "use pgrig server fetch or prune"),
     (
@@ -84,12 +89,14 @@ pub(crate) fn remedied(arguments: &[OsString], mut error: Error) -> Error {
         ErrorKind::UnknownArgument => argument(&words, &error),
         ErrorKind::InvalidValue => help(&words, &error).or_else(|| without_value(&words, &error)),
         ErrorKind::ValueValidation => {
-            intended::help(&words).or_else(|| sql_file(&words, &error)).or_else(|| number(&error))
+            let meant = intended::help(&words).or_else(|| one_dash(&words, &error));
+            meant.or_else(|| sql_file(&words, &error)).or_else(|| number(&error))
         }
         ErrorKind::MissingRequiredArgument | ErrorKind::TooFewValues => missing::remedy(&words),
         ErrorKind::InvalidUtf8 => not_text(arguments),
         ErrorKind::ArgumentConflict => two_amounts(&error)
             .or_else(|| two_persistences(&error))
+            .or_else(|| two_kinds(&error))
             .or_else(|| two_migrations(&words, &error)),
         ErrorKind::TooManyValues => port_of_tcp(&words),
         _ => None,
@@ -140,6 +147,19 @@ fn two_persistences(error: &Error) -> Option<String> {
     names.iter().all(is_one).then(|| "--unlogged and --logged: give one of them\n".to_owned())
 }
 
+/// Expressions of `micro` beside statements, tables or a suite.
+fn two_kinds(error: &Error) -> Option<String> {
+    let names = conflicting(error)?;
+    let expression = names.iter().position(|name| name.contains("EXPR"))?;
+    let option = names[1 - expression].split(' ').next()?.to_owned();
+    let as_statement = if option == "--statement" {
+        ". To compare an expression with a statement, write it as a statement, too, for example --statement 'SELECT md5(1::text)'"
+    } else {
+        ""
+    };
+    Some(format!("expressions and {option}: give one of them{as_statement}\n"))
+}
+
 /// Files of a migration beside -c.
 fn two_migrations(words: &[String], error: &Error) -> Option<String> {
     let names = conflicting(error)?;
@@ -176,12 +196,19 @@ fn verb(words: &[String], error: &Error) -> Option<String> {
     if let Some((_, instead)) = INSTEAD.iter().find(known) {
         return Some(format!("there is no command {word}: {instead}\n"));
     }
+    if word.parse::<Size>().is_ok() && words.first().is_some_and(|first| first == word) {
+        return Some(format!("there is no command {word}: run pgrig fill {}\n", shown(words)));
+    }
     if let Some(meant) = intended::after_help(words) {
         return Some(format!("there is no command {word}: did you mean {meant}?\n"));
     }
     let path = path(words);
     if let Some(suggested) = suggested(error) {
         return Some(format!("there is no command {word}: did you mean {path} {suggested}?\n"));
+    }
+    let near = |(words, _): &&(&[&str], &str)| words.iter().any(|known| tips::is_like(word, known));
+    if let Some((_, instead)) = INSTEAD.iter().find(near).filter(|_| path == "pgrig") {
+        return Some(format!("there is no command {word}: {instead}\n"));
     }
     if words.iter().find(|word| !word.starts_with('-')).is_some_and(|verb| verb == "backup") {
         let meant = intended::backup(words, word);
@@ -302,6 +329,22 @@ fn option_of_pgbench(words: &[String], option: &str) -> Option<String> {
 /// Whether a word is the name of a file of SQL.
 fn is_sql(word: &str) -> bool {
     std::path::Path::new(word).extension().is_some_and(|ending| ending.eq_ignore_ascii_case("sql"))
+}
+
+/// The remedy for a long option with one dash, which is read as a short one with a value: `-time 2`.
+fn one_dash(words: &[String], error: &Error) -> Option<String> {
+    let value = string(error, ContextKind::InvalidValue)?;
+    let command = command_of(words).0;
+    let is_meant = |word: &&String| {
+        word.get(2..).is_some_and(|rest| !rest.is_empty() && rest == value)
+            && !word.starts_with("--")
+            && has_option(&command, &format!("-{word}"))
+    };
+    let given = words.iter().find(is_meant)?;
+    let long = format!("-{given}");
+    let with_two = words.iter().map(|word| if word == given { long.clone() } else { word.clone() });
+    let meant = shown(&with_two.collect::<Vec<_>>());
+    Some(format!("write {long} with two dashes: pgrig {meant}\n"))
 }
 
 /// The remedy for a file of SQL in the place of the size.

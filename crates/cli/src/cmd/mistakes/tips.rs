@@ -33,7 +33,7 @@ pub(super) fn leave_out(error: &mut Error) {
 }
 
 /// Whether one word may be the other one, misspelt or cut off. One letter in four may be wrong.
-fn is_like(given: &str, known: &str) -> bool {
+pub(super) fn is_like(given: &str, known: &str) -> bool {
     let [given, known] = [given, known].map(|word| word.trim_start_matches('-'));
     let longer = given.chars().count().max(known.chars().count());
     let is_part =

@@ -62,8 +62,9 @@ pub(crate) struct CaptureArgs {
     pub(crate) schema: Option<String>,
 
     /// Replace each number, date or time that occurs in fewer than ROWS rows with a random value between the next smaller and the next
-    /// larger value in the statistics. If these two are close, the original value can stay in the model. Replace the long numbers of a column, such as phone numbers, if on average fewer
-    /// than ROWS rows have the same number. For a table with fewer than ROWS rows, record only the number of rows. (pgrig replaces texts in any case.)
+    /// larger value in the statistics. If these two are close, the original value can stay in the model. If a column contains long
+    /// numbers, such as phone numbers, and a number occurs in fewer than ROWS rows on average, replace all of them. For a table
+    /// with fewer than ROWS rows, record only the number of rows. (pgrig replaces texts in any case.)
     #[arg(long, value_name = "ROWS", default_value_t = K, help_heading = "Privacy")]
     pub(crate) k: u32,
 

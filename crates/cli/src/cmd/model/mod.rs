@@ -19,6 +19,7 @@ use pgserver::Spec;
 use tokio::runtime::Builder;
 
 use self::args::{CaptureArgs, ModelAction, ModelArgs, ShowArgs};
+use self::sides::role;
 use crate::app::args::{ServerAddress, ServerChoice};
 use crate::app::conduct::on_server;
 use crate::app::failure::{Context, Failure, MachineFailure, Usage};
@@ -76,8 +77,8 @@ fn capture(arguments: &CaptureArgs, printer: &Printer) -> Result<(), Failure> {
             whole(file, written.as_bytes(), existing)
                 .with_context(|| format!("cannot write {}", file.display()))?;
         }
-        for warning in facts.unseen.iter().cloned().chain(text::warnings(&model)).chain(text::unread(&facts))
-        {
+        let warnings = text::warnings(&model, &role(&connection).await?);
+        for warning in facts.unseen.iter().cloned().chain(warnings).chain(text::unread(&facts)) {
             printer.warn(warning);
         }
         let summary = text::captured(&model, file, written.len(), other_database(&arguments.server)?);

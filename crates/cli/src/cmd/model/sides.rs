@@ -77,12 +77,17 @@ pub(super) async fn checked(
     if row.get(0) { Ok(facts) } else { Err(unseen(connection, name, database).await?.into()) }
 }
 
+/// The role of the connection, quoted where SQL needs it.
+pub(super) async fn role(connection: &Connection) -> Result<String, Failure> {
+    match connection.client.query_one("SELECT quote_ident(current_user)", &[]).await {
+        Ok(row) => Ok(row.get(0)),
+        Err(error) => Err(connection.explain(error).await.into()),
+    }
+}
+
 /// The error of a role that sees no statistics of a database.
 async fn unseen(connection: &Connection, name: &str, database: &str) -> Result<Usage, Failure> {
-    let role: String = match connection.client.query_one("SELECT current_user::text", &[]).await {
-        Ok(row) => row.get(0),
-        Err(error) => return Err(connection.explain(error).await.into()),
-    };
+    let role = role(connection).await?;
     Ok(Usage(format!(
         "role {role} sees no statistics of the {name} (database {database}): connect as a role that may SELECT from its \
          tables and ANALYZE them"

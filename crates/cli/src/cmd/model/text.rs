@@ -56,10 +56,25 @@ pub(super) fn has_any_statistics(model: &Model) -> bool {
     with_rows().next().is_none() || with_rows().any(|table| !table.columns.iter().all(is_blind))
 }
 
-/// Tables whose statistics are missing or old.
-pub(super) fn warnings(model: &Model) -> Vec<String> {
+/// Whether a table has statistics that the role cannot read: of no column.
+fn is_closed(table: &Table) -> bool {
+    let has_statistics = table.analyzed.is_some() && table.rows > 0;
+    has_statistics && !table.columns.is_empty() && table.columns.iter().all(is_blind)
+}
+
+/// Tables whose statistics are missing or old, or closed to this role.
+pub(super) fn warnings(model: &Model, role: &str) -> Vec<String> {
     let mut warnings = Vec::new();
-    for table in &model.tables {
+    let closed = model.tables.iter().filter(|table| is_closed(table));
+    let closed: Vec<&str> = closed.map(|table| table.name.as_str()).collect();
+    if !closed.is_empty() {
+        let names = closed.join(", ");
+        warnings.push(format!(
+            "role {role} can read no statistics of {names}: run GRANT SELECT ON {names} TO {role}, or connect as another role; then \
+             capture again"
+        ));
+    }
+    for table in model.tables.iter().filter(|table| !is_closed(table)) {
         let blind = table.columns.iter().filter(|column| is_blind(column));
         let blind: Vec<&str> = blind.map(|column| column.name.as_str()).collect();
         if table.rows == 0 && table.analyzed.is_some() {

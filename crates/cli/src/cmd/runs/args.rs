@@ -7,7 +7,7 @@ use jiff::civil::Date;
 use jiff::fmt::friendly::SpanParser;
 use jiff::{SignedDuration, SpanRelativeTo, Timestamp, tz::TimeZone};
 
-use crate::app::runs::RUN;
+use crate::app::runs::{RUN, VERBS};
 
 /// List, show, remove, export and import saved runs
 ///
@@ -159,7 +159,6 @@ pub(crate) struct ImportArgs {
 
 /// Parses the name of a command that saves runs.
 fn verb(text: &str) -> Result<String, String> {
-    const VERBS: [&str; 8] = ["fill", "model", "blockio", "micro", "tps", "ddl", "backup", "testdb"];
     let known = VERBS.contains(&text);
     known.then(|| text.to_owned()).ok_or_else(|| format!("give one of {}", VERBS.join(", ")))
 }

@@ -372,6 +372,11 @@ impl TpsArgs {
         self.server.choice(self.server.dbname.first().or(self.database.as_ref()))
     }
 
+    /// The server by its options alone, without the database that is named without -d.
+    pub(crate) fn server_without_word(&self) -> ServerChoice {
+        self.server.choice(self.server.dbname.first())
+    }
+
     /// The targets after the first.
     pub(crate) fn others(&self) -> impl Iterator<Item = ServerChoice> {
         self.server.dbname.iter().skip(1).map(|dbname| self.server.choice(Some(dbname)))

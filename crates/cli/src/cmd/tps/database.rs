@@ -6,6 +6,7 @@ use std::time::Duration;
 use server::quote::shell_word;
 
 use crate::app::failure::Usage;
+use crate::app::size::Size;
 
 /// Units of time apart from their number, each as it is written after the number.
 const UNITS: [(&[&str], &str); 4] = [
@@ -18,18 +19,23 @@ const UNITS: [(&[&str], &str); 4] = [
 /// Axes of --matrix that are no settings. No connection string begins with one.
 const AXES: [&str; 3] = ["durability", "clients", "protocol"];
 
-/// Refuses a word in the place of the database that names none. With -d, it does.
+/// Refuses a word in the place of the database that names none. With -d, it does. `server` has the options that name the server.
 ///
 /// # Errors
-/// If the word is SQL, a script, a number, `help`, an axis, or the unit of a duration.
-pub(super) fn check(word: &str, time: Option<Duration>, limit: Option<Duration>) -> Result<(), Usage> {
-    match remedy(word, time, limit) {
+/// If the word is SQL, a script, a number, a size, `help`, an axis, or the unit of a duration.
+pub(super) fn check(
+    word: &str,
+    server: &str,
+    time: Option<Duration>,
+    limit: Option<Duration>,
+) -> Result<(), Usage> {
+    match remedy(word, server, time, limit) {
         Some(remedy) => Err(Usage(format!("unexpected argument {word}: {remedy}"))),
         None => Ok(()),
     }
 }
 
-fn remedy(word: &str, time: Option<Duration>, limit: Option<Duration>) -> Option<String> {
+fn remedy(word: &str, server: &str, time: Option<Duration>, limit: Option<Duration>) -> Option<String> {
     let is_connection_string = word.contains('=') || word.contains("://");
     if word == "help" {
         return Some("for help, run pgrig help tps; to name a database, give -d help".to_owned());
@@ -43,7 +49,7 @@ fn remedy(word: &str, time: Option<Duration>, limit: Option<Duration>) -> Option
     if AXES.into_iter().any(|axis| word.strip_prefix(axis).is_some_and(|rest| rest.starts_with('='))) {
         return Some(format!("to add an axis, give --matrix {}", shell_word(word)));
     }
-    if let Some(told) = instead(word) {
+    if let Some(told) = instead(word, server) {
         return Some(format!("{told}; to name a database, give -d {}", shell_word(word)));
     }
     let lower = word.to_ascii_lowercase();
@@ -57,12 +63,15 @@ fn remedy(word: &str, time: Option<Duration>, limit: Option<Duration>) -> Option
     Some(format!("write {option} {number}{unit} without a space; to name a database, give -d {word}"))
 }
 
-/// The remedy for a script or a number in the place of the database.
-pub(crate) fn instead(word: &str) -> Option<String> {
+/// The remedy for a script, a number or a size in the place of the database. `server` has the options that name the server: ` -h db`.
+pub(crate) fn instead(word: &str, server: &str) -> Option<String> {
     let is_connection_string = word.contains('=') || word.contains("://");
     let is_sql = Path::new(word).extension().is_some_and(|ending| ending.eq_ignore_ascii_case("sql"));
     if !is_connection_string && (is_sql || word.contains('/')) {
         return Some(format!("to run a script, give -f {}", shell_word(word)));
+    }
+    if word.parse::<Size>().is_ok() {
+        return Some(format!("pgrig tps takes no size: pgrig fill {word}{server} makes tables of this size"));
     }
     let is_number = !word.is_empty() && word.bytes().all(|byte| byte.is_ascii_digit());
     is_number.then(|| {
@@ -88,13 +97,14 @@ mod tests {
             ("SELECT * FROM t WHERE id = 1", None, None, "give -f FILE"),
             ("my.sql", None, None, "to run a script, give -f my.sql; to name a database, give -d my.sql"),
             ("scripts/mine", None, None, "to run a script, give -f scripts/mine"),
+            ("10MB", None, None, "pgrig tps takes no size: pgrig fill 10MB -h db makes tables of this size"),
             ("8", None, None, "give -c 8; to measure for 8 s, give -T 8; to name a database, give -d 8"),
         ] {
-            let error = check(word, time, limit).unwrap_err().to_string();
+            let error = check(word, " -h db", time, limit).unwrap_err().to_string();
             assert!(error.contains(said), "{word}: {error}");
         }
         for word in ["shop", "host=/tmp dbname=shop", "postgresql://localhost/shop", "minutes"] {
-            assert!(check(word, None, None).is_ok(), "{word}");
+            assert!(check(word, "", None, None).is_ok(), "{word}");
         }
     }
 }

@@ -1,9 +1,11 @@
 //! Commands to run after a `tps` run.
 
+use connect::split_password;
 use script::{Action, Script};
 use server::quote::shell_word;
 use tps::{End, Outcome, Plan, Protocol};
 
+use crate::app::command_line::left_out;
 use crate::app::passwords::Words;
 
 /// Least number of transactions for which hints are given.
@@ -76,9 +78,18 @@ fn leave_out(arguments: impl Iterator<Item = String>, options: &[&str]) -> Vec<S
     kept
 }
 
+/// The word without its password: a URI as the user wrote it, where the password can be left out of it; else `kept`, in keywords.
+fn readable(given: &str, kept: String) -> String {
+    let left = left_out(given);
+    let uri = ["postgresql://", "postgres://"].iter().find_map(|scheme| left.find(scheme)).map(|at| &left[at..]);
+    let has_none = |uri: &str| !uri.contains('*') && split_password(uri).is_ok_and(|found| found.is_none());
+    if left != given && uri.is_some_and(has_none) { left } else { kept }
+}
+
 impl CommandLine {
     fn new(words: &[String], dbnames: &[&str]) -> Option<Self> {
-        let Words { words, password } = Words::new(words, dbnames).ok()?;
+        let Words { words: kept, password } = Words::new(words, dbnames).ok()?;
+        let words: Vec<String> = words.iter().zip(kept).map(|(given, kept)| readable(given, kept)).collect();
         let is_secret = words.iter().any(|word| word.to_lowercase().contains("password"));
         (!is_secret).then_some(Self { words, had_password: password.is_some() })
     }
@@ -129,8 +140,12 @@ mod tests {
         let words: Vec<String> = words("tps -T 1 -d postgresql://u:secret@h/db").collect();
         let command = CommandLine::new(&words, &[]).unwrap();
         let hint = command.hint("again", " -r");
-        assert!(hint.starts_with("again (with the password in PGPASSWORD): pgrig tps -T 1 -d "), "{hint}");
-        assert!(hint.ends_with(" -r") && !hint.contains("secret") && !hint.contains('…'), "{hint}");
+        let shown = "again (with the password in PGPASSWORD): pgrig tps -T 1 -d postgresql://u@h/db -r";
+        assert_eq!(hint, shown);
+        // A password that only the parser of connection strings finds.
+        let hidden = ["tps", "-d", "postgresql://u@h/db?pass%77ord=secret"].map(str::to_owned);
+        let hint = CommandLine::new(&hidden, &[]).unwrap().hint("again", "");
+        assert!(hint.contains("host=") && !hint.contains("secret"), "{hint}");
         let unsure = ["tps", "-D", "password=secret"].map(str::to_owned);
         assert!(CommandLine::new(&unsure, &[]).is_none());
     }

@@ -18,10 +18,12 @@ use server::Survey;
 use tokio::runtime::Builder;
 use tps::{Outcome, Parsed, Plan, TPS, TpsError};
 
+use crate::app::args::ServerChoice;
 use crate::app::conduct::{self, Begun, Recording, Shown, on_server};
 use crate::app::failure::{BadResult, Failure, Usage};
+use crate::app::instance::{create_database, existing_or};
 use crate::app::printer::Printer;
-use crate::app::target::Chosen;
+use crate::app::target::{Chosen, ServerKind, server_kind};
 use crate::app::version::VERSION;
 use crate::cmd::tps::args::TpsArgs;
 use crate::cmd::tps::targets::Targets;
@@ -43,7 +45,8 @@ pub(crate) fn run(arguments: &TpsArgs, printer: &Printer) -> Result<(), Failure>
 /// Measures a matrix, or one run.
 fn measured(arguments: &TpsArgs, printer: &Printer) -> Result<(), Failure> {
     if let Some(word) = &arguments.database {
-        database::check(word, arguments.time, arguments.latency_limit)?;
+        let server = arguments.server_without_word().shown();
+        database::check(word, &server, arguments.time, arguments.latency_limit)?;
     }
     if arguments.matrix.is_asked() {
         if arguments.others().next().is_some() {
@@ -58,9 +61,37 @@ fn measured(arguments: &TpsArgs, printer: &Printer) -> Result<(), Failure> {
     request.targets = targets::names(arguments)?;
     merged::check(arguments, request.part.as_ref())?;
     let parsed = Plan::parse(request)?;
+    if parsed.needs_tables() {
+        refuse_new_instance(&arguments.server())?;
+    }
     on_server(&arguments.server(), &mut Builder::new_current_thread(), printer, async |home, chosen| {
-        measure(arguments, parsed, home, chosen, printer).await
+        let measured = measure(arguments, parsed, home, chosen, printer).await;
+        measured.map_err(|failure| off_path(failure, chosen))
     })
+}
+
+/// Refuses an instance that does not exist: the built-in scripts would find no tables on it.
+fn refuse_new_instance(server: &ServerChoice) -> Result<(), Failure> {
+    let own = &server.address.embedded;
+    let Some(name) = own.instance.as_deref().filter(|_| !own.asks_for_more_than_a_name()) else {
+        return Ok(());
+    };
+    if server_kind(server)? == ServerKind::Named {
+        return Ok(());
+    }
+    let remedy = match &server.dbname {
+        None => format!("pgrig fill --scale 10{} creates it, with pgbench's tables", server.shown()),
+        Some(database) => format!("{} creates it, with this database", create_database(name, database)),
+    };
+    existing_or(&Home::locate()?, name, &remedy)?;
+    Ok(())
+}
+
+/// The error of tables outside the search path of pgrig's own server, which does not read PGOPTIONS.
+fn off_path(failure: Failure, chosen: &Chosen) -> Failure {
+    let error = failure.error::<TpsError>();
+    let searched = error.and_then(|error| error.searched_by(|sql| chosen.command_for(sql)));
+    searched.map_or(failure, Failure::from)
 }
 
 async fn measure(

@@ -235,7 +235,10 @@ impl Planner<'_> {
         let with_rows = self.with_rows(tables.iter().filter(|info| info.may_select).collect()).await?;
         match with_rows.first() {
             None => Ok(()),
-            Some(first) => Err(has_rows(self.connection, first, &with_rows).await?),
+            Some(first) => {
+                let error = has_rows(self.connection, first, &with_rows).await?;
+                Err(if with_rows.len() < tables.len() { error.or_without(&with_rows) } else { error })
+            }
         }
     }
 
