@@ -79,11 +79,7 @@ impl Error {
 
 impl Client {
     /// The value of an expression, computed with this client's variables and random numbers.
-    ///
-    /// # Errors
-    ///
-    /// As [`EvaluationError`] describes.
-    pub fn evaluate(&mut self, expression: &Expression) -> Result<Value> {
+    pub(crate) fn evaluate(&mut self, expression: &Expression) -> Result<Value> {
         self.node(&expression.0)
     }
 

@@ -77,7 +77,7 @@ pub fn is_local(connection: &Connection) -> Option<bool> {
 
 /// Whether the connection stays on this machine, as far as pgrig can tell: a tunnel may begin at
 /// its other end.
-pub fn is_loopback(transport: &Transport) -> bool {
+pub(crate) fn is_loopback(transport: &Transport) -> bool {
     match transport {
         Transport::UnixSocket { .. } => true,
         Transport::Tcp { host, .. } => {

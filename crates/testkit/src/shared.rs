@@ -24,7 +24,7 @@ impl Server {
 
     /// Lets it live until the program ends.
     #[must_use]
-    pub fn into_lasting(mut self) -> Self {
+    pub(crate) fn into_lasting(mut self) -> Self {
         self.leave_to_process_end();
         self
     }

@@ -90,7 +90,7 @@ pub fn tls() -> &'static TlsServer {
 }
 
 /// An instance that is reached over TCP too.
-pub fn tcp_spec(major: u16) -> Spec {
+fn tcp_spec(major: u16) -> Spec {
     Spec { tcp: Some(true), ..spec(major, &[]) }
 }
 

@@ -446,7 +446,7 @@ impl InitSteps {
     }
 
     /// Whether both are done, `earlier` before `later`.
-    pub fn order(&self, earlier: InitStep, later: InitStep) -> bool {
+    pub(crate) fn order(&self, earlier: InitStep, later: InitStep) -> bool {
         let position = |wanted| self.0.iter().position(|step| *step == wanted);
         position(earlier).zip(position(later)).is_some_and(|(earlier, later)| earlier < later)
     }

@@ -128,14 +128,9 @@ impl Watch {
         self.part.send_replace(WatchPhase::Measured);
     }
 
-    /// Ends the measured part.
-    pub fn over(&self) {
-        self.part.send_replace(WatchPhase::Over);
-    }
-
-    /// Observations until [`Self::over`], or until now. Nothing if nothing was measured.
+    /// Ends the measured part, and returns its observations. Nothing if nothing was measured.
     pub async fn finish(self) -> Watched {
-        self.over();
+        self.part.send_replace(WatchPhase::Over);
         self.task.await.unwrap_or_default()
     }
 }
