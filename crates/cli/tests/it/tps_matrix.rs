@@ -5,21 +5,14 @@ use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
 use std::process::Command;
 
-use crate::support::{Ran, Rig, Running, Server};
+use crate::support::{NEWEST, OLDEST, Ran, Rig, Running, Server, configs_in_order};
 use nix::sys::signal::{Signal, kill};
 use nix::unistd::Pid;
 use serde_json::Value;
 use testkit::until_some as until;
 
-const OLDEST: &str = "--pg-version 13";
-const NEWEST: &str = "--pg-version 18";
 /// In what order does not matter here.
 const SHORT: &str = "-T 0.3 --trials 1 --random-seed 1";
-
-fn configs(document: &Value) -> Vec<String> {
-    let trials = document["trials"].as_array().unwrap();
-    trials.iter().map(|trial| trial["config"].as_str().unwrap().to_owned()).collect()
-}
 
 fn show(server: &Server<'_>, name: &str) -> String {
     server.row(&format!("SHOW {name}")).get(0)
@@ -86,7 +79,7 @@ fn durability_by_clients(version: &str) {
     let ran = rig.done(&format!("tps --matrix durability --matrix clients=1,2 {SHORT} {json}"));
     let document: Value = serde_json::from_str(&fs::read_to_string(file).unwrap()).unwrap();
     assert_eq!(document["status"], "done");
-    let mut configs = configs(&document);
+    let mut configs = configs_in_order(&document);
     configs.sort();
     let mut expected = Vec::new();
     for durability in ["async", "dangerous", "normal", "unlogged"] {
@@ -484,7 +477,7 @@ fn settings_that_need_a_restart_are_varied_on_pgrigs_own_server() {
     assert_says(&ran, 2, &["division by zero"]);
     let document =
         rig.document(&format!("tps --matrix shared_buffers=48MB,96MB --matrix durability {SHORT}"));
-    assert_eq!(configs(&document).len(), 8);
+    assert_eq!(configs_in_order(&document).len(), 8);
     let ran = rig.run(&format!("{shared} --matrix shared_buffers=1kB"));
     assert_says(&ran, 1, &["cannot be restarted with shared_buffers=1kB"]);
     let server = rig.server("");
