@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::TcpStream;
 use std::path::PathBuf;
-use std::process::{Child, Stdio};
+use std::process::{Child, Command, Stdio};
 
 use nix::sys::signal::{Signal, kill};
 use nix::unistd::Pid;
@@ -15,6 +15,9 @@ use testkit::until_some as until;
 
 pub const SCHEMA: &str = "CREATE TABLE item (id int PRIMARY KEY, name text);\n\
                       COPY item FROM stdin;\n1\tone\n2\ttwo\n\\.\n";
+
+/// The mark of a database that a keeper has not finished.
+pub const MAKING: &str = "CONNECTION LIMIT 1885827689";
 
 /// The socket's directory of a server.
 pub fn socket(server: &Server) -> String {
@@ -97,6 +100,22 @@ pub fn keeper(rig: &Rig) -> Pid {
     let socket = directory.flatten().map(|entry| entry.path().join("socket")).find(|path| path.exists());
     let status = Http::Unix(socket.expect("a keeper listens")).get("/status");
     Pid::from_raw(i32::try_from(status.json()["pid"].as_i64().unwrap()).unwrap())
+}
+
+/// The id of the only keeper of a home.
+pub fn keeper_id(rig: &Rig) -> String {
+    let mut entries = std::fs::read_dir(rig.home.path().join("testdb")).unwrap().flatten();
+    entries.next().unwrap().file_name().into_string().unwrap()
+}
+
+/// Gives a command the environment of another one.
+pub fn inherit(command: &mut Command, from: &Command) {
+    for (key, value) in from.get_envs() {
+        match value {
+            Some(value) => command.env(key, value),
+            None => command.env_remove(key),
+        };
+    }
 }
 
 pub fn kill_keeper(rig: &Rig) {
