@@ -98,7 +98,7 @@ fn what_a_killed_keeper_began_is_given_up() {
 fn two_keepers_of_one_id_do_not_share_a_server() {
     let rig = Rig::new();
     let lending = Lending::new(&rig, "18");
-    let loan = lending.new_database("");
+    let lease = lending.new_database("");
     elsewhere(&rig, || {
         let refused = rig.run("testdb list");
         assert_eq!(refused.code, Some(2), "{refused:#?}");
@@ -106,7 +106,7 @@ fn two_keepers_of_one_id_do_not_share_a_server() {
             assert!(refused.stderr.contains(said), "{refused:#?}");
         }
     });
-    assert_eq!(lending.list("lent"), BTreeSet::from([name(&loan)]));
+    assert_eq!(lending.list("lent"), BTreeSet::from([name(&lease)]));
 }
 
 /// In a container, process IDs of owners outside name no process.
@@ -121,12 +121,12 @@ fn a_container_of_the_same_image_has_a_keeper_of_its_own() {
     lending.server.execute("CREATE ROLE maker LOGIN CREATEDB");
     // By a name that means the same in a container: it cannot tell whether pgrig's own server runs.
     let server = format!("-h {} -U maker", socket(&lending.server));
-    let loan = rig.done(&format!("testdb new {server} --owner {} --format json", std::process::id()));
-    let loan = name(&serde_json::from_str(&loan.stdout).unwrap());
+    let lease = rig.done(&format!("testdb new {server} --owner {} --format json", std::process::id()));
+    let lease = name(&serde_json::from_str(&lease.stdout).unwrap());
     let listed = |json: &[u8]| {
         let list: Value = serde_json::from_slice(json).unwrap_or_else(|error| panic!("{error}"));
         let mut databases = list["databases"].as_array().unwrap().clone().into_iter();
-        databases.find(|database| name(database) == loan).expect("it is still there")
+        databases.find(|database| name(database) == lease).expect("it is still there")
     };
     elsewhere(&rig, || {
         let pgrig = rig.command(&format!("testdb list --json {server}"));
@@ -162,8 +162,8 @@ fn after_a_crash_of_the_server_templates_are_made_again() {
     for version in ["13", "18"] {
         let rig = Rig::new();
         let lending = Lending::new(&rig, version);
-        let loan = lending.new_database("--unlogged");
-        assert_eq!(lending.items(&loan), 2);
+        let lease = lending.new_database("--unlogged");
+        assert_eq!(lending.items(&lease), 2);
         let keeper = lending.keeper();
         // That it is lent was not waited for: a crash at once would make the server forget it.
         lending.server.execute("CHECKPOINT");
@@ -172,10 +172,10 @@ fn after_a_crash_of_the_server_templates_are_made_again() {
         kill(Pid::from_raw(checkpointer), Signal::SIGKILL).unwrap();
         until("the keeper is gone", || kill(keeper, None).is_err().then_some(()));
         until("the server is back", || (rig.run("testdb list").code == Some(0)).then_some(()));
-        assert_eq!(lending.items(&loan), 0, "a lent one stays as the crash left it");
+        assert_eq!(lending.items(&lease), 0, "a lent one stays as the crash left it");
         let fresh = lending.new_database("--unlogged");
         assert_eq!(lending.items(&fresh), 2, "not a copy of what the crash emptied");
-        assert_eq!(lending.list("lent"), BTreeSet::from([name(&loan), name(&fresh)]));
+        assert_eq!(lending.list("lent"), BTreeSet::from([name(&lease), name(&fresh)]));
     }
 }
 
@@ -186,9 +186,9 @@ fn orphans_of_another_home_are_dropped_and_what_is_kept_there_stays() {
     let lending = Lending::new(&rig, "18");
     let server = format!("-h {} -U postgres", socket(&lending.server));
     let new = |more: &str| {
-        let loan =
+        let lease =
             other.done(&format!("testdb new {server} --owner {} --format json {more}", std::process::id()));
-        name(&serde_json::from_str(&loan.stdout).unwrap())
+        name(&serde_json::from_str(&lease.stdout).unwrap())
     };
     let (lent, kept) = (new(""), new("--keep"));
     rig.done("testdb drop --orphans");

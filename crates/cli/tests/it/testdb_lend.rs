@@ -92,8 +92,8 @@ fn a_database_of_the_server_is_copied_and_copied_anew_when_it_changes() {
     let first = copy();
     sql("INSERT INTO item VALUES (1)");
     let changed = until("the change is seen", || {
-        let loan = copy();
-        (lending.items(&loan) == 1).then_some(loan)
+        let lease = copy();
+        (lending.items(&lease) == 1).then_some(lease)
     });
     assert_ne!(name(&first), name(&changed));
     assert_eq!(lending.items(&first), 0);
@@ -213,7 +213,7 @@ fn until_some_spare(lending: &Lending<'_>) -> BTreeSet<String> {
 fn only_pgrig_s_own_are_dropped() {
     let rig = Rig::new();
     let lending = Lending::new(&rig, "18");
-    let loan = lending.new_database("");
+    let lease = lending.new_database("");
     for foreign in ["mine", "pgrig_testdb_012345_01234567", "pgrig_testdb_t_0123456789ab"] {
         lending.server.execute(&format!("CREATE DATABASE {foreign}"));
         let refused = rig.run(&format!("testdb drop {foreign}"));
@@ -227,7 +227,7 @@ fn only_pgrig_s_own_are_dropped() {
     lending.server.execute(&format!("CREATE DATABASE {orphan} {MAKING}"));
     rig.done("testdb drop --orphans");
     assert!(!lending.is_there(orphan));
-    assert!(lending.is_there(&name(&loan)));
+    assert!(lending.is_there(&name(&lease)));
     lending.server.execute(&format!("CREATE DATABASE {unfinished} {MAKING}"));
     rig.done("testdb drop --all");
     let left = ["pgrig_testdb_012345_01234567", "pgrig_testdb_t_0123456789ab"].map(str::to_owned);

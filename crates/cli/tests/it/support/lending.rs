@@ -78,8 +78,8 @@ impl<'a> Lending<'a> {
     }
 
     /// Number of rows in the table of a lent database.
-    pub fn items(&self, loan: &Value) -> i64 {
-        let url = self.url(&name(loan));
+    pub fn items(&self, lease: &Value) -> i64 {
+        let url = self.url(&name(lease));
         let client = self.rig.connect(&url);
         self.rig.block_on(client.query_one("SELECT count(*) FROM item", &[])).unwrap().get(0)
     }
@@ -131,8 +131,8 @@ impl Drop for Lending<'_> {
     }
 }
 
-pub fn name(loan: &Value) -> String {
-    loan["name"].as_str().unwrap().to_owned()
+pub fn name(lease: &Value) -> String {
+    lease["name"].as_str().unwrap().to_owned()
 }
 
 /// `pgrig testdb serve`, ended with the test.
