@@ -81,6 +81,16 @@ impl Condition {
             None => Self::Other,
         }
     }
+
+    /// Whether the condition says that two columns must differ. Few rows break such a condition, so a
+    /// sample does not show it.
+    pub(super) fn has_columns_that_differ(&self) -> bool {
+        match self {
+            Self::All(parts) | Self::Any(parts) => parts.iter().any(Self::has_columns_that_differ),
+            Self::Columns { operator, .. } => *operator == Operator::NotEqual,
+            _ => false,
+        }
+    }
 }
 
 impl Operator {

@@ -16,7 +16,7 @@ use serde::{Deserialize, Serialize};
 use tokio_postgres::Client;
 
 use super::compose::{Choice, ascends, compose, drawn, is_counted_on};
-use super::condition::{Condition, DOMAIN_VALUE, Names, Operator};
+use super::condition::{Condition, DOMAIN_VALUE, Names};
 use super::constants::Constants;
 use super::defaults;
 use super::error::CatalogError;
@@ -322,7 +322,7 @@ impl<'a> Design<'a> {
         let conditions = basis.conditions.bounds.iter().chain(checks);
         for ((rule, condition), understood) in rules.iter_mut().zip(conditions).zip(understood) {
             rule.is_kept = *understood || ascends(&choice, checks, condition);
-            rule.is_about_pairs = has_columns_that_differ(condition);
+            rule.is_about_pairs = condition.has_columns_that_differ();
             rule.is_rarely_broken |= rule.is_about_pairs;
         }
         rules.extend(self.inner_rules());
@@ -493,14 +493,4 @@ impl<'a> Design<'a> {
 struct Conditions {
     bounds: Option<Condition>,
     checks: Vec<Condition>,
-}
-
-/// Whether the condition says that two columns must differ. Few rows break such a condition, so a
-/// sample does not show it.
-fn has_columns_that_differ(condition: &Condition) -> bool {
-    match condition {
-        Condition::All(parts) | Condition::Any(parts) => parts.iter().any(has_columns_that_differ),
-        Condition::Columns { operator, .. } => *operator == Operator::NotEqual,
-        _ => false,
-    }
 }
