@@ -45,9 +45,7 @@ impl Target {
             match self.connect_host(host, wanted).await {
                 Ok(connection) => return Ok(connection),
                 Err(error) => {
-                    let go_on = error.allows_next_host();
-                    failures.push(error);
-                    if !go_on {
+                    if !add(&mut failures, error) {
                         break;
                     }
                 }
@@ -82,9 +80,7 @@ impl Target {
             match within(self.connect_timeout, &at, attempt).await {
                 Ok(connection) => return Ok(connection),
                 Err(error) => {
-                    let go_on = error.allows_next_host();
-                    failures.push(error);
-                    if !go_on {
+                    if !add(&mut failures, error) {
                         break;
                     }
                 }
@@ -177,6 +173,13 @@ fn encryptions(mode: tls::SslMode, address: &ResolvedAddress) -> &'static [Encry
 fn is_about_encryption(error: &ConnectError) -> bool {
     matches!(error, ConnectError::Tls { .. } | ConnectError::Certificate { .. })
         || matches!(error, ConnectError::Rejected { error, .. } if error.code == SqlState::INVALID_AUTHORIZATION_SPECIFICATION)
+}
+
+/// Adds a failed attempt. Returns whether another host or address may still work.
+fn add(failures: &mut Vec<ConnectError>, error: ConnectError) -> bool {
+    let allows_next = error.allows_next_host();
+    failures.push(error);
+    allows_next
 }
 
 /// One error as itself, several as a list.
