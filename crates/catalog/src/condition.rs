@@ -21,7 +21,7 @@ const HASH_BOUND: &str = "satisfies_hash_partition";
 /// A condition on one row.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum Condition {
-    /// All hold.
+    /// All of these conditions hold.
     All(Vec<Self>),
     /// At least one holds.
     Any(Vec<Self>),
@@ -35,7 +35,7 @@ pub(super) enum Condition {
     Null { column: String },
     /// A column is not NULL.
     NotNull { column: String },
-    /// Not understood.
+    /// A condition that pgrig does not understand.
     Other,
 }
 

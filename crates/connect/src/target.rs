@@ -261,17 +261,17 @@ impl Target {
         self.hosts.first().and_then(|host| self.password_for(host)).map(|secret| secret.value)
     }
 
-    /// The application_name.
+    /// The application_name that the server shows for the session.
     pub fn application_name(&self) -> &str {
         &self.application_name
     }
 
-    /// The database.
+    /// Name of the database to connect to.
     pub fn dbname(&self) -> &str {
         &self.dbname
     }
 
-    /// The user.
+    /// Name of the user to connect as.
     pub fn user(&self) -> &str {
         &self.user
     }

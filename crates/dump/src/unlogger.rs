@@ -21,7 +21,7 @@ pub enum Sequences {
     /// They are if the dump's header names such a server.
     #[default]
     AsDumped,
-    /// Always.
+    /// They are, whatever the dump's header says.
     Unlogged,
     /// Never. Those of identity columns follow their tables even so, which is the server's doing.
     Left,

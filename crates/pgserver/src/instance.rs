@@ -43,7 +43,7 @@ pub enum Programs {
     Run(Binaries),
     /// They are not there yet.
     Missing {
-        /// Their version.
+        /// Version of the programs.
         version: Version,
         /// Whether the next start downloads them.
         is_downloaded: bool,

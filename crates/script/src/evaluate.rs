@@ -18,9 +18,9 @@ pub enum EvaluationError {
     /// A variable's text is not a value.
     #[error("malformed variable \"{name}\" value: \"{text}\"")]
     Malformed {
-        /// The variable.
+        /// Name of the variable.
         name: String,
-        /// Its text.
+        /// Text of the variable.
         text: String,
     },
     /// A variable's text is an integer of more than 64 bits.

@@ -20,9 +20,9 @@ pub enum SurveyError {
          server that -d or -h names"
     )]
     DataDirectory {
-        /// As given.
+        /// The directory that the user named.
         path: String,
-        /// The problem.
+        /// Why it is not this server's.
         problem: String,
     },
     /// Older than [`OLDEST_MAJOR`].
@@ -54,7 +54,7 @@ pub enum SurveyError {
     /// A name that no schema can have.
     #[error("{}", odd_name(schema))]
     SchemaName {
-        /// Asked for.
+        /// The name that the user gave.
         schema: String,
     },
     /// The session has no schema to create tables in.
@@ -68,9 +68,9 @@ pub enum SurveyError {
         shown(role)
     )]
     SchemaPrivilege {
-        /// The role.
+        /// The role that lacks the privilege.
         role: String,
-        /// The schema.
+        /// Schema of the tables.
         schema: String,
     },
     /// The role may not create the schema.
@@ -82,17 +82,17 @@ pub enum SurveyError {
         role = shown(role)
     )]
     CreateSchemaPrivilege {
-        /// The role.
+        /// The role that lacks the privilege.
         role: String,
-        /// The schema.
+        /// Name of the missing schema.
         schema: String,
-        /// The database.
+        /// Database of the session.
         database: String,
     },
     /// The role may not create databases.
     #[error("role {role} may not create databases: have a superuser run ALTER ROLE {} CREATEDB", shown(role))]
     CreateDatabasePrivilege {
-        /// The role.
+        /// The role that lacks the privilege.
         role: String,
     },
 }

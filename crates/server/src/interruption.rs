@@ -72,7 +72,7 @@ pub fn stop() -> (Stop, Stopped) {
 }
 
 impl Stop {
-    /// Tells it.
+    /// Tells that the user wants to stop.
     pub fn tell(&self) {
         self.0.send_replace(true);
     }

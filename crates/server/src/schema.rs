@@ -8,7 +8,7 @@ use crate::session::ask;
 /// A schema in which the role may create tables.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct FoundSchema {
-    /// Its name.
+    /// Name of the schema.
     pub name: String,
     /// Whether it exists; if not, the role may create it.
     pub exists: bool,

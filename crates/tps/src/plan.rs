@@ -111,7 +111,7 @@ impl Parsed {
         self.request.sources.iter().any(is_builtin)
     }
 
-    /// The scripts.
+    /// The scripts, parsed.
     pub fn scripts(&self) -> &Scripts {
         &self.scripts
     }

@@ -276,7 +276,7 @@ pub enum IndexKind {
     Btree,
     /// A block range index: tiny, and the worst case for fetching by key (article 000).
     Brin,
-    /// No index.
+    /// No index at all.
     None,
 }
 

@@ -28,11 +28,11 @@ pub(super) struct Paired {
 /// A column that has the value of another table's column in each row.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Copied {
-    /// The column.
+    /// Name of the column.
     pub(super) column: String,
     /// Index of the other table.
     pub(super) table: usize,
-    /// Its column.
+    /// Name of the column from which it takes its values.
     pub(super) source: String,
 }
 
