@@ -14,7 +14,6 @@ mod watched;
 use measure::{Event, Finding, Metrics};
 use pgserver::Home;
 use serde_json::{Value, json};
-use server::Survey;
 use tokio::runtime::Builder;
 use tps::{Outcome, Parsed, Plan, TPS, TpsError};
 
@@ -22,7 +21,6 @@ use crate::app::conduct::{self, Begun, Recording, Shown, on_server};
 use crate::app::failure::{BadResult, Failure, Usage};
 use crate::app::printer::Printer;
 use crate::app::target::Chosen;
-use crate::app::version::VERSION;
 use crate::cmd::tps::args::TpsArgs;
 use crate::cmd::tps::targets::Targets;
 
@@ -70,8 +68,8 @@ async fn measure(
     chosen: &Chosen,
     printer: &Printer,
 ) -> Result<(), Failure> {
-    let connection = chosen.connect(printer).await?;
-    let environment = Survey::of(&connection, &chosen.data_directory(None)?, VERSION).await?.environment;
+    let (connection, survey) = conduct::surveyed(chosen, printer).await?;
+    let environment = survey.environment;
     let plan = parsed.clone().plan(&connection).await?;
     let targets = Targets::open(arguments, &plan, parsed, chosen, printer).await?;
     if plan.request.targets.is_empty() {
