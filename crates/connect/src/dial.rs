@@ -226,8 +226,8 @@ async fn addresses(host: &Host) -> Result<Vec<ResolvedAddress>, ConnectError> {
     Ok(found)
 }
 
-/// target_session_attrs, asked in one query. "read-only" and "read-write" are about what a session may do,
-/// "primary" and "standby" about what the server is.
+/// Checks target_session_attrs with one query. "read-only" and "read-write" concern the rights of the session, "primary" and
+/// "standby" the role of the server.
 async fn check_session(
     connection: &Connection,
     wanted: SessionAttributes,

@@ -223,7 +223,7 @@ impl Target {
         self
     }
 
-    /// With this setting in each session, as PGOPTIONS would have it: it wins over what role and database say.
+    /// With this setting in each session, as PGOPTIONS would have it: it takes precedence over settings of the role and the database.
     #[must_use]
     pub fn with_setting(mut self, name: &str, value: &str) -> Self {
         // pg_split_opts: a backslash quotes, white space ends an option.

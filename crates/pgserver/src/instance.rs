@@ -150,7 +150,7 @@ impl Instance {
     }
 
     /// Starts a server that outlives this process, or attaches to the one that runs; the instance
-    /// remembers what the spec says.
+    /// keeps the version, profile and settings of the spec.
     ///
     /// # Errors
     /// As for [`Instance::attach_or_start`].

@@ -2,7 +2,7 @@
 //!
 //! ```text
 //!  looks, one a second ──▶ checkpoints, vacuums, other sessions, WAL ─┐
-//!  looks, ten a second ──▶ what the run's sessions wait for ──────────┼──▶ Watched: figures, notes
+//!  looks, ten a second ──▶ waits of the run's sessions ───────────────┼──▶ Watched: figures, notes
 //!  /proc, getrusage ─────▶ processors, disk, pgrig's own CPU ─────────┘
 //! ```
 //!
