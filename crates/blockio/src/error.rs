@@ -93,17 +93,6 @@ pub enum BlockioError {
         /// The volume's mount point.
         mount: String,
     },
-    /// Another pgrig runs `blockio` in the same schema.
-    #[error(
-        "another session (server process {pid}) runs pgrig blockio in schema {schema}: wait until it ends, or end \
-         it with SELECT pg_terminate_backend({pid})"
-    )]
-    InHand {
-        /// The schema that both runs use.
-        schema: String,
-        /// Its server process.
-        pid: i32,
-    },
     /// A step failed.
     #[error("{step} failed: {source}{}", remedy(source))]
     Step {
@@ -149,11 +138,9 @@ impl Classified for BlockioError {
             | Self::Taken { .. }
             | Self::LeftByAnother { .. }
             | Self::Baseline(_) => Class::Request,
-            Self::Disk { .. }
-            | Self::InHand { .. }
-            | Self::Step { .. }
-            | Self::Explain { .. }
-            | Self::Panicked(_) => Class::Machine,
+            Self::Disk { .. } | Self::Step { .. } | Self::Explain { .. } | Self::Panicked(_) => {
+                Class::Machine
+            }
             Self::Interrupted { .. } => Class::Interrupted,
         }
     }

@@ -98,17 +98,6 @@ pub enum MicroError {
         /// The unexpected part of the plan.
         what: String,
     },
-    /// Another pgrig runs a `micro` in the same schema.
-    #[error(
-        "another session (server process {pid}) runs pgrig micro in schema {schema}: wait until it ends, or end it \
-         with SELECT pg_terminate_backend({pid})"
-    )]
-    InHand {
-        /// The schema that both runs use.
-        schema: String,
-        /// Its server process.
-        pid: i32,
-    },
     /// Results cannot be saved in the database.
     #[error("--save-in-database: {0}")]
     Save(String),
@@ -138,7 +127,7 @@ impl Classified for MicroError {
             | Self::Refused { .. }
             | Self::Taken { .. }
             | Self::Save(_) => Class::Request,
-            Self::Explain { .. } | Self::InHand { .. } | Self::Panicked(_) => Class::Machine,
+            Self::Explain { .. } | Self::Panicked(_) => Class::Machine,
             Self::Interrupted { .. } => Class::Interrupted,
         }
     }

@@ -95,6 +95,19 @@ pub enum SurveyError {
         /// The role that lacks the privilege.
         role: String,
     },
+    /// Another pgrig runs the verb in the same schema.
+    #[error(
+        "another session (server process {pid}) runs pgrig {verb} in schema {schema}: wait until it ends, or end it \
+         with SELECT pg_terminate_backend({pid})"
+    )]
+    InHand {
+        /// Name of the verb.
+        verb: &'static str,
+        /// The schema that both runs use.
+        schema: String,
+        /// Server process of the other session; 0 if the role cannot see it.
+        pid: i32,
+    },
 }
 
 impl Classified for SurveyError {
@@ -109,7 +122,7 @@ impl Classified for SurveyError {
             | Self::CreateSchemaPrivilege { .. }
             | Self::CreateDatabasePrivilege { .. }
             | Self::ReadOnly { by_client: true } => Class::Request,
-            Self::InRecovery | Self::ReadOnly { by_client: false } => Class::Machine,
+            Self::InRecovery | Self::ReadOnly { by_client: false } | Self::InHand { .. } => Class::Machine,
         }
     }
 }

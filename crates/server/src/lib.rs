@@ -63,7 +63,7 @@ pub use info::{DifferingSetting, OLDEST_MAJOR, ServerInfo, differing_settings, r
 pub use machine::{runs_on, volume_of};
 pub use pooler::changes_sessions;
 pub use restart::Restarter;
-pub use schema::{FoundSchema, refuse_odd_name, schema_for_tables};
+pub use schema::{FoundSchema, refuse_odd_name, schema_for_tables, take_in_hand};
 pub use session::{Session, Sessions, ask, run_sql};
 pub use settle::settle;
 pub use steps::{Steps, unwatched};
