@@ -145,6 +145,13 @@ fn in_the_middle(rig: &Rig, url: &str, arguments: &str) -> Running {
     in_the_middle_of(rig, url, arguments, |pgrig| pgrig)
 }
 
+/// Kills pgrig in the middle of a matrix on a named server.
+fn kill_in_the_middle(rig: &Rig, server: &Server<'_>) {
+    let pgrig = in_the_middle(rig, &server.url, &format!("--allow-dangerous-settings {}", named(server)));
+    pgrig.signal(Signal::SIGKILL);
+    pgrig.end();
+}
+
 fn in_the_middle_of(
     rig: &Rig,
     url: &str,
@@ -250,12 +257,7 @@ fn a_password_comes_from_the_verb_or_the_user_learns_how_to_give_it() {
     let server = filled(&rig, &format!("{NEWEST} --tcp"));
     server.execute("CREATE ROLE plain LOGIN; GRANT ALL ON ALL TABLES IN SCHEMA public TO plain");
     let named = named(&server);
-    let kill_in_the_middle = || {
-        let pgrig = in_the_middle(&rig, &server.url, &format!("--allow-dangerous-settings {named}"));
-        pgrig.signal(Signal::SIGKILL);
-        pgrig.end();
-    };
-    kill_in_the_middle();
+    kill_in_the_middle(&rig, &server);
     assert_eq!(rig.done("size --scale 1").stderr, "", "a verb without a server leaves journals alone");
     let ran = rig.done("server status");
     let remedy = "put the password into PGPASSWORD, and run pgrig server status";
@@ -265,7 +267,7 @@ fn a_password_comes_from_the_verb_or_the_user_learns_how_to_give_it() {
     assert_says(&ran, 0, &["and did not restore it", "restored now: fsync = on"]);
     assert_put_back(&rig, &server);
 
-    kill_in_the_middle();
+    kill_in_the_middle(&rig, &server);
     let status = rig.status();
     let socket = format!("-h {} -p {} -d postgres", status["socket_dir"].as_str().unwrap(), status["port"]);
     let ran = rig.run(&format!("tps -T 1 -U plain {socket}"));
@@ -282,10 +284,7 @@ fn tables_that_a_crash_emptied_are_named() {
     for version in [NEWEST, OLDEST] {
         let rig = Rig::new().of_others();
         let server = filled(&rig, version);
-        let pgrig =
-            in_the_middle(&rig, &server.url, &format!("--allow-dangerous-settings {}", named(&server)));
-        pgrig.signal(Signal::SIGKILL);
-        pgrig.end();
+        kill_in_the_middle(&rig, &server);
         let client = rig.connect(&server.url);
         let backend: i32 = rig.block_on(client.query_one("SELECT pg_backend_pid()", &[])).unwrap().get(0);
         kill(Pid::from_raw(backend), Signal::SIGKILL).unwrap();
@@ -376,10 +375,7 @@ fn after_a_kill_the_next_verb_puts_everything_back_on_a_named_server() {
     for version in [NEWEST, OLDEST] {
         let rig = Rig::new().of_others();
         let server = filled(&rig, version);
-        let pgrig =
-            in_the_middle(&rig, &server.url, &format!("--allow-dangerous-settings {}", named(&server)));
-        pgrig.signal(Signal::SIGKILL);
-        pgrig.end();
+        kill_in_the_middle(&rig, &server);
         assert_eq!(show(&server, "fsync"), "off");
         let _locks = lock_all(&rig.home.path().join("journal"));
         let next = format!("blockio 10MB --explain {}", named(&server));
