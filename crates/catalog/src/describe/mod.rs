@@ -32,6 +32,7 @@ use super::spec::Given;
 use super::transaction::Scope;
 
 use self::counted::described;
+use self::partial::Look;
 
 /// Request for the rows of one table.
 #[derive(Clone, Debug, Default)]
@@ -130,15 +131,16 @@ pub fn describe<'a>(
     request: &'a DescribeRequest,
     scope: Scope,
 ) -> LocalBoxFuture<'a, Result<Described, CatalogError>> {
+    let look = Look { client, info, request, scope };
     Box::pin(async move {
         if let Some(strict) = info.with_checks_for_all_rows() {
-            let described = described(client, &strict, request, scope).await;
+            let described = described(Look { info: &strict, ..look }).await;
             // CHECKs of several partitions may contradict each other.
             if !described.as_ref().is_err_and(Classified::is_usage) {
                 return described;
             }
         }
-        described(client, info, request, scope).await
+        described(look).await
     })
 }
 
