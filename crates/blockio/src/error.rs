@@ -24,7 +24,7 @@ pub enum BlockioError {
     /// A size that `blockio` does not accept.
     #[error("SIZE {size} is out of range: give 10MB to 30TB")]
     Size {
-        /// Asked for.
+        /// The size that the user gave.
         size: String,
     },
     /// Options that contradict each other.
@@ -33,7 +33,7 @@ pub enum BlockioError {
     /// More connections than the server takes.
     #[error("--clients {clients} is more than this server's max_connections allows: give at most {most}")]
     Clients {
-        /// Asked for.
+        /// The number of clients that the user gave.
         clients: u16,
         /// Left of max_connections beside pgrig's other sessions.
         most: u32,
@@ -45,7 +45,7 @@ pub enum BlockioError {
         shown(schema)
     )]
     NoSchema {
-        /// The schema.
+        /// Name of the missing schema.
         schema: String,
     },
     /// The role may create tables in the schema but not use them.
@@ -55,17 +55,17 @@ pub enum BlockioError {
         shown(role)
     )]
     Usage {
-        /// The role.
+        /// The role that lacks the privilege.
         role: String,
-        /// The schema.
+        /// The schema that the role may not use.
         schema: String,
     },
     /// Relations that pgrig did not make have the names.
     #[error("schema {schema} has {} that pgrig did not make: give another --schema", names.join(", "))]
     Taken {
-        /// The schema.
+        /// Schema of the existing relations.
         schema: String,
-        /// Existing relations.
+        /// Names of the existing relations.
         names: Vec<String>,
     },
     /// Another role owns the tables of an earlier run.
@@ -74,7 +74,7 @@ pub enum BlockioError {
          {owner}, which drops them, or give another --schema"
     )]
     LeftByAnother {
-        /// The schema.
+        /// Schema of the tables.
         schema: String,
         /// The other role.
         owner: String,
@@ -93,21 +93,10 @@ pub enum BlockioError {
         /// The volume's mount point.
         mount: String,
     },
-    /// Another pgrig runs `blockio` in the same schema.
-    #[error(
-        "another session (server process {pid}) runs pgrig blockio in schema {schema}: wait until it ends, or end \
-         it with SELECT pg_terminate_backend({pid})"
-    )]
-    InHand {
-        /// The schema.
-        schema: String,
-        /// Its server process.
-        pid: i32,
-    },
     /// A step failed.
     #[error("{step} failed: {source}{}", remedy(source))]
     Step {
-        /// Its title.
+        /// Title of the step.
         step: &'static str,
         /// The server's error.
         source: ConnectError,
@@ -122,7 +111,7 @@ pub enum BlockioError {
         /// The unexpected parts of the plan.
         what: String,
     },
-    /// pgrig panicked.
+    /// The code of pgrig panicked during the run.
     #[error(transparent)]
     Panicked(#[from] Panicked),
     /// The user interrupted it.
@@ -149,11 +138,9 @@ impl Classified for BlockioError {
             | Self::Taken { .. }
             | Self::LeftByAnother { .. }
             | Self::Baseline(_) => Class::Request,
-            Self::Disk { .. }
-            | Self::InHand { .. }
-            | Self::Step { .. }
-            | Self::Explain { .. }
-            | Self::Panicked(_) => Class::Machine,
+            Self::Disk { .. } | Self::Step { .. } | Self::Explain { .. } | Self::Panicked(_) => {
+                Class::Machine
+            }
             Self::Interrupted { .. } => Class::Interrupted,
         }
     }

@@ -96,7 +96,8 @@ impl Names {
 type AndSpace = (Plan, Result<(), BlockioError>);
 
 impl Plan {
-    /// Plans the request for this server, or refuses it. Nothing is touched.
+    /// Plans the request for this server, or refuses it. Nothing is touched. The caller has checked the request
+    /// ([`Request::check`]), before it reached the server.
     ///
     /// # Errors
     /// If the request cannot be met: see [`BlockioError`].
@@ -121,7 +122,6 @@ impl Plan {
         request: &'a Request,
     ) -> LocalBoxFuture<'a, Result<AndSpace, BlockioError>> {
         Box::pin(async move {
-            request.check()?;
             let most = survey.server.max_connections.saturating_sub(OTHER_SESSIONS).max(1);
             if u32::from(request.clients) > most {
                 return Err(BlockioError::Clients { clients: request.clients, most });

@@ -68,7 +68,7 @@ pub struct Published {
     pub vacuum: Option<Printed>,
 }
 
-/// PostgreSQL's MB.
+/// Bytes of a megabyte as PostgreSQL counts: 1024 × 1024.
 const MEBIBYTE: f64 = 1_048_576.0;
 
 /// The published machines, by the steps of a mode.

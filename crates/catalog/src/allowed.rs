@@ -5,7 +5,7 @@ use rowgen::{Distribution, Kind, Payload, Units, Values, Weighted};
 /// Values of one column that fulfil the conditions known of it.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) struct Allowed {
-    /// The values.
+    /// The values themselves, whatever their length.
     pub(super) set: Set,
     /// Least number of characters.
     pub(super) shortest: u32,
@@ -24,9 +24,9 @@ pub(super) enum Set {
     Units(Vec<Units>),
     /// Values of a floating-point type from `low` to `high`.
     Floats {
-        /// Least.
+        /// The least value.
         low: f64,
-        /// Greatest.
+        /// The greatest value.
         high: f64,
     },
     /// Only these values, in the type's input syntax.

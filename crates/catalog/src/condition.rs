@@ -21,7 +21,7 @@ const HASH_BOUND: &str = "satisfies_hash_partition";
 /// A condition on one row.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum Condition {
-    /// All hold.
+    /// All of these conditions hold.
     All(Vec<Self>),
     /// At least one holds.
     Any(Vec<Self>),
@@ -35,7 +35,7 @@ pub(super) enum Condition {
     Null { column: String },
     /// A column is not NULL.
     NotNull { column: String },
-    /// Not understood.
+    /// A condition that pgrig does not understand.
     Other,
 }
 
@@ -79,6 +79,16 @@ impl Condition {
         match lex(text) {
             Some(tokens) => Reader { text, names }.condition(&tokens, 0),
             None => Self::Other,
+        }
+    }
+
+    /// Whether the condition says that two columns must differ. Few rows break such a condition, so a
+    /// sample does not show it.
+    pub(super) fn has_columns_that_differ(&self) -> bool {
+        match self {
+            Self::All(parts) | Self::Any(parts) => parts.iter().any(Self::has_columns_that_differ),
+            Self::Columns { operator, .. } => *operator == Operator::NotEqual,
+            _ => false,
         }
     }
 }

@@ -56,7 +56,7 @@ pub struct TableInfo {
 /// A column, as the catalogs describe it.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ColumnInfo {
-    /// Unquoted name.
+    /// Name of the column, without quotes.
     pub name: String,
     /// Its type, with modifiers.
     pub data_type: DataType,
@@ -177,7 +177,7 @@ pub enum TypeShape {
 /// A CHECK constraint.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct CheckInfo {
-    /// Its name.
+    /// Name of the constraint.
     pub name: String,
     /// The condition as the server prints it.
     pub expression: String,
@@ -224,7 +224,7 @@ pub struct KeyElement {
 /// A foreign key.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ForeignKeyInfo {
-    /// Its name.
+    /// Name of the constraint.
     pub name: String,
     /// Columns of this table.
     pub columns: Vec<String>,

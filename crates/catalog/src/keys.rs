@@ -10,9 +10,9 @@ use super::info::KeyInfo;
 /// A part of a key: a column, or the columns of foreign keys that are decided together.
 #[derive(Clone, Debug)]
 pub(super) struct Part {
-    /// For people.
+    /// Name of the part, as texts for people show it.
     pub(super) name: String,
-    /// Its columns.
+    /// Columns of the part.
     pub(super) columns: Vec<String>,
     /// Number of different values that it can have.
     pub(super) count: u64,

@@ -63,7 +63,7 @@ impl Slot<'_> {
         }
     }
 
-    /// Makes pgrig choose the values instead of a default, unless the user says what they are.
+    /// Makes pgrig choose the values instead of a default, unless the user describes the column.
     pub(super) fn spare_default(&mut self, given: &[ColumnSpec]) {
         let is_given = given.iter().any(|given| given.column == self.info.name);
         let is_default = matches!(self.role, Role::Server | Role::Given(_));

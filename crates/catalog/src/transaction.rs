@@ -16,7 +16,7 @@ pub(super) enum Access {
 /// The state of the session when it looks at a table.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Scope {
-    /// No transaction.
+    /// The session is in no transaction.
     Idle,
     /// A transaction, which may have created the table; it stays open.
     Transaction,

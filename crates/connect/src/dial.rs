@@ -45,9 +45,7 @@ impl Target {
             match self.connect_host(host, wanted).await {
                 Ok(connection) => return Ok(connection),
                 Err(error) => {
-                    let go_on = error.allows_next_host();
-                    failures.push(error);
-                    if !go_on {
+                    if !add(&mut failures, error) {
                         break;
                     }
                 }
@@ -82,9 +80,7 @@ impl Target {
             match within(self.connect_timeout, &at, attempt).await {
                 Ok(connection) => return Ok(connection),
                 Err(error) => {
-                    let go_on = error.allows_next_host();
-                    failures.push(error);
-                    if !go_on {
+                    if !add(&mut failures, error) {
                         break;
                     }
                 }
@@ -179,6 +175,13 @@ fn is_about_encryption(error: &ConnectError) -> bool {
         || matches!(error, ConnectError::Rejected { error, .. } if error.code == SqlState::INVALID_AUTHORIZATION_SPECIFICATION)
 }
 
+/// Adds a failed attempt. Returns whether another host or address may still work.
+fn add(failures: &mut Vec<ConnectError>, error: ConnectError) -> bool {
+    let allows_next = error.allows_next_host();
+    failures.push(error);
+    allows_next
+}
+
 /// One error as itself, several as a list.
 fn merge(failures: Vec<ConnectError>) -> ConnectError {
     let mut flat = Vec::new();
@@ -223,8 +226,8 @@ async fn addresses(host: &Host) -> Result<Vec<ResolvedAddress>, ConnectError> {
     Ok(found)
 }
 
-/// target_session_attrs, asked in one query. "read-only" and "read-write" are about what a session may do,
-/// "primary" and "standby" about what the server is.
+/// Checks target_session_attrs with one query. "read-only" and "read-write" concern the rights of the session, "primary" and
+/// "standby" the role of the server.
 async fn check_session(
     connection: &Connection,
     wanted: SessionAttributes,

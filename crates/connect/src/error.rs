@@ -23,7 +23,7 @@ pub enum ConnectError {
     /// A keyword that libpq does not know either.
     #[error("unknown connection parameter \"{keyword}\" in {origin}: check its spelling")]
     UnknownKeyword {
-        /// The keyword.
+        /// The keyword that libpq does not know.
         keyword: String,
         /// Option, file or variable that has it.
         origin: String,
@@ -31,11 +31,11 @@ pub enum ConnectError {
     /// A value that the parameter cannot have.
     #[error("{keyword} (from {origin}) cannot be \"{value}\": give {expected}")]
     InvalidValue {
-        /// The parameter.
+        /// Name of the parameter.
         keyword: &'static str,
         /// Source of the value.
         origin: String,
-        /// The value.
+        /// The value that is not possible.
         value: String,
         /// Values that are possible.
         expected: String,
@@ -47,7 +47,7 @@ pub enum ConnectError {
         keyword: String,
         /// Option, file or variable that has it.
         origin: String,
-        /// Alternative.
+        /// The alternative, as an imperative.
         remedy: String,
     },
     /// Lists of hosts, addresses and ports that do not go together.
@@ -66,11 +66,11 @@ pub enum ConnectError {
     /// A service file that cannot be read or understood.
     #[error("service file {}{}: {what}", .file.display(), line_number(*.line))]
     ServiceFile {
-        /// The file.
+        /// Path of the service file.
         file: PathBuf,
         /// Line number from 1, where there is one.
         line: Option<usize>,
-        /// The problem.
+        /// Why the file cannot be used.
         what: String,
     },
     /// A certificate or key file that cannot be used.
@@ -78,7 +78,7 @@ pub enum ConnectError {
     CertificateFile {
         /// The parameter that names the file.
         keyword: &'static str,
-        /// The file.
+        /// Path of the certificate or key file.
         file: PathBuf,
         /// The problem, and the remedy.
         what: String,
@@ -108,7 +108,7 @@ pub enum ConnectError {
         "cannot resolve host name \"{host}\": {source}; check the spelling of the host (-h, the connection string or PGHOST), and the DNS"
     )]
     Resolve {
-        /// The host.
+        /// Host name that does not resolve.
         host: String,
         /// The resolver's answer.
         source: std::io::Error,
@@ -116,7 +116,7 @@ pub enum ConnectError {
     /// No server listens there.
     #[error("connection to {at} refused; {remedy}")]
     Refused {
-        /// The place.
+        /// Address of the server: host and port, or socket.
         at: String,
         /// The things to check.
         remedy: &'static str,
@@ -124,7 +124,7 @@ pub enum ConnectError {
     /// The operating system cannot get there.
     #[error("cannot reach {at}: {source}; {remedy}")]
     Unreachable {
-        /// The place.
+        /// Address of the server: host and port, or socket.
         at: String,
         /// The operating system's reason.
         source: std::io::Error,
@@ -136,7 +136,7 @@ pub enum ConnectError {
         "{at} did not complete the connection within {seconds} s (connect_timeout); check for a firewall and for an overloaded server, or raise connect_timeout"
     )]
     Timeout {
-        /// The place.
+        /// Address of the server: host and port, or socket.
         at: String,
         /// connect_timeout.
         seconds: u64,
@@ -144,7 +144,7 @@ pub enum ConnectError {
     /// Something answered in another protocol.
     #[error("{at} answered, but not as a PostgreSQL server{answer}; check the port")]
     NotPostgres {
-        /// The place.
+        /// Address of the server: host and port, or socket.
         at: String,
         /// The beginning of its answer, as ` ("HTTP/1.1")`, or nothing.
         answer: String,
@@ -155,7 +155,7 @@ pub enum ConnectError {
          server behind it: read the logs of both"
     )]
     ClosedEarly {
-        /// The place.
+        /// Address of the server: host and port, or socket.
         at: String,
         /// The operating system's reason as `: reason`, or nothing.
         why: String,
@@ -166,7 +166,7 @@ pub enum ConnectError {
          sslmode=prefer"
     )]
     TlsNotOffered {
-        /// The place.
+        /// Address of the server: host and port, or socket.
         at: String,
         /// The mode asked for.
         sslmode: &'static str,
@@ -174,7 +174,7 @@ pub enum ConnectError {
     /// The server's certificate does not satisfy sslmode.
     #[error("the TLS certificate of {at} failed sslmode={sslmode}: {why}")]
     Certificate {
-        /// The place.
+        /// Address of the server: host and port, or socket.
         at: String,
         /// The mode asked for.
         sslmode: &'static str,
@@ -184,7 +184,7 @@ pub enum ConnectError {
     /// The TLS handshake failed for another reason.
     #[error("TLS with {at} failed: {why}")]
     Tls {
-        /// The place.
+        /// Address of the server: host and port, or socket.
         at: String,
         /// The TLS library's reason.
         why: String,
@@ -192,9 +192,9 @@ pub enum ConnectError {
     /// The server wants a password and there is none.
     #[error("{at} asks for a password for user \"{user}\", but none was given; {remedy}")]
     PasswordMissing {
-        /// The place.
+        /// Address of the server: host and port, or socket.
         at: String,
-        /// The user.
+        /// The user name of the connection.
         user: String,
         /// The ways to give one.
         remedy: String,
@@ -202,7 +202,7 @@ pub enum ConnectError {
     /// Authentication ended without the server's verdict.
     #[error("authentication with {at} failed: {why}")]
     Authentication {
-        /// The place.
+        /// Address of the server: host and port, or socket.
         at: String,
         /// The reason, and the remedy.
         why: String,
@@ -210,7 +210,7 @@ pub enum ConnectError {
     /// The server refused the connection.
     #[error("{at}: {error}{remedy}")]
     Rejected {
-        /// The place.
+        /// Address of the server: host and port, or socket.
         at: String,
         /// The server's words.
         error: Box<ServerError>,
@@ -222,7 +222,7 @@ pub enum ConnectError {
         "{at} does not match target_session_attrs={wanted}: it {found}. Name another host, or change target_session_attrs"
     )]
     SessionAttributes {
-        /// The place.
+        /// Address of the server: host and port, or socket.
         at: String,
         /// The value asked for.
         wanted: &'static str,
@@ -235,7 +235,7 @@ pub enum ConnectError {
     /// A query failed with the server's error.
     #[error("{at}: {error}")]
     Query {
-        /// The place.
+        /// Address of the server: host and port, or socket.
         at: String,
         /// The server's words.
         error: Box<ServerError>,
@@ -243,7 +243,7 @@ pub enum ConnectError {
     /// An established connection ended.
     #[error("the connection to {at} was lost: {why}")]
     Lost {
-        /// The place.
+        /// Address of the server: host and port, or socket.
         at: String,
         /// The server's last words, if it had any.
         error: Option<Box<ServerError>>,
@@ -258,7 +258,7 @@ pub enum ConnectError {
         "protocol error with {at}: {why}. Check that {at} is PostgreSQL 13 or later, and not another service"
     )]
     Protocol {
-        /// The place.
+        /// Address of the server: host and port, or socket.
         at: String,
         /// The driver's reason.
         why: String,

@@ -22,8 +22,8 @@ use super::target::Target;
 use super::tls_stream::{Encrypted, Handshake};
 use super::transport::Transport;
 
-/// A session that is ready for its first query and whose protocol the caller speaks. The server has been
-/// told what every connection of pgrig's tells it: the encoding is UTF8, and the application's name.
+/// A session that is ready for its first query and whose protocol the caller speaks. The server
+/// knows the encoding (UTF8) and the application's name, as in every connection of pgrig's.
 pub struct RawConnection {
     /// The stream of the session. Dropping it ends the session.
     pub stream: Stream,

@@ -7,8 +7,8 @@
 //! PG* environment ──┘   (resolve)           (Target::connect)
 //! ```
 //!
-//! Start reading at [`resolve()`], which decides where to connect, and at [`Target::connect`]. This crate must not know what
-//! runs on a connection: no catalogs, no settings, no tables. It needs no other crate of pgrig's but `failure`.
+//! Start reading at [`resolve()`], which decides where to connect, and at [`Target::connect`]. This crate must not know the
+//! work that a connection does: no catalogs, no settings, no tables. It needs no other crate of pgrig's but `failure`.
 //!
 //! # The driver, and the code around it
 //!
@@ -133,8 +133,8 @@ pub fn split_password(text: &str) -> Result<Option<(String, String)>, ConnectErr
         .map(|password| (words.collect::<Vec<_>>().join(" "), password)))
 }
 
-/// A connection string for `-d` that reaches the same server again. It holds what was typed and what the service file
-/// and the environment said, but never a password: that is looked up again.
+/// A connection string for `-d` that reaches the same server again. It holds the user's options, and the values
+/// from the service file and the environment, but never a password: that is looked up again.
 ///
 /// # Errors
 ///

@@ -28,7 +28,7 @@ pub(super) struct Machine {
 }
 
 impl Machine {
-    /// This machine.
+    /// The machine that pgrig runs on.
     pub(super) fn here(env: Env<'_>) -> Self {
         let user = nix::unistd::User::from_uid(nix::unistd::geteuid()).ok().flatten();
         let home = env("HOME").filter(|home| !home.is_empty()).map(PathBuf::from);

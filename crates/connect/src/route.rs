@@ -25,7 +25,7 @@ const CANCEL_TIMEOUT: Duration = Duration::from_secs(2);
 /// Use of TLS in one attempt.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Encryption {
-    /// None.
+    /// No TLS, even if the server offers it.
     Plain,
     /// TLS if the server offers it, else none.
     IfOffered,

@@ -10,9 +10,9 @@ use tokio_postgres::error::{DbError, ErrorPosition, SqlState};
 pub struct ServerError {
     /// ERROR, FATAL or PANIC.
     pub severity: String,
-    /// The SQLSTATE.
+    /// SQLSTATE of the error.
     pub code: SqlState,
-    /// The message.
+    /// The primary message, in the server's language.
     pub message: String,
     /// The detail, if any.
     pub detail: Option<String>,

@@ -223,7 +223,7 @@ impl Target {
         self
     }
 
-    /// With this setting in each session, as PGOPTIONS would have it: it wins over what role and database say.
+    /// With this setting in each session, as PGOPTIONS would have it: it takes precedence over settings of the role and the database.
     #[must_use]
     pub fn with_setting(mut self, name: &str, value: &str) -> Self {
         // pg_split_opts: a backslash quotes, white space ends an option.
@@ -261,17 +261,17 @@ impl Target {
         self.hosts.first().and_then(|host| self.password_for(host)).map(|secret| secret.value)
     }
 
-    /// The application_name.
+    /// The application_name that the server shows for the session.
     pub fn application_name(&self) -> &str {
         &self.application_name
     }
 
-    /// The database.
+    /// Name of the database to connect to.
     pub fn dbname(&self) -> &str {
         &self.dbname
     }
 
-    /// The user.
+    /// Name of the user to connect as.
     pub fn user(&self) -> &str {
         &self.user
     }

@@ -59,7 +59,7 @@ pub(super) struct Tls {
 }
 
 impl Tls {
-    /// No TLS.
+    /// Settings of a connection without TLS.
     pub(super) fn off() -> Self {
         Self {
             mode: SslMode::Disable,

@@ -17,7 +17,7 @@ pub enum Transport {
     Tcp {
         /// The host of the options: a name or an address.
         host: String,
-        /// The port.
+        /// Port that the server listens on.
         port: u16,
         /// Encryption, if any.
         tls: Option<TlsInfo>,

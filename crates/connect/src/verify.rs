@@ -50,7 +50,7 @@ pub(super) struct NameMismatch {
     pub(super) presented: Names,
 }
 
-/// rustls's hook.
+/// The check of certificates that rustls calls.
 #[derive(Debug)]
 pub(super) struct Verifier {
     check: Check,

@@ -87,7 +87,7 @@ pub enum Within {
     QuotedName,
     /// A string in dollar quotes.
     DollarQuotes,
-    /// Parentheses.
+    /// Parentheses that are not closed.
     Parentheses,
     /// A function's body from BEGIN ATOMIC.
     Body,

@@ -9,7 +9,7 @@ pub(crate) struct Parser<'a> {
     text: Text<'a>,
     /// Offset of the text in the statement.
     at: usize,
-    /// Read ahead.
+    /// The token that was read ahead.
     next: Option<Token<'a>>,
 }
 

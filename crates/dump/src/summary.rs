@@ -28,7 +28,7 @@ pub struct Summary {
 pub struct Left {
     /// Name of the table with its schema, as SQL writes it.
     pub table: String,
-    /// The reason.
+    /// Why the table stays as it is.
     pub why: Why,
 }
 
@@ -46,7 +46,7 @@ pub enum Why {
     },
     /// It is published, which unlogged tables cannot be.
     Published {
-        /// The publication.
+        /// Name of the publication.
         publication: String,
     },
     /// It is a partition of a table that was asked for, or is published.

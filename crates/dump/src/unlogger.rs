@@ -21,7 +21,7 @@ pub enum Sequences {
     /// They are if the dump's header names such a server.
     #[default]
     AsDumped,
-    /// Always.
+    /// They are, whatever the dump's header says.
     Unlogged,
     /// Never. Those of identity columns follow their tables even so, which is the server's doing.
     Left,
@@ -30,7 +30,7 @@ pub enum Sequences {
 /// Options of an [`Unlogger`].
 #[derive(Clone, Debug, Default)]
 pub struct Options {
-    /// Tables to leave as they are. What they reference is then left too.
+    /// Tables to leave as they are. Tables that they reference stay too.
     pub keep: Vec<TableName>,
     /// Whether sequences are made unlogged.
     pub sequences: Sequences,

@@ -17,7 +17,7 @@ pub enum Class {
 
 /// An error that knows its class.
 pub trait Classified: Error + Send + Sync + 'static {
-    /// Its class.
+    /// The class of the error, from which the exit status follows.
     fn class(&self) -> Class;
 
     /// Whether another request is the remedy.

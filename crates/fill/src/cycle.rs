@@ -8,7 +8,7 @@ use std::fmt;
 pub enum SqlOrigin {
     /// A file of the user's.
     File,
-    /// A model.
+    /// A model of another database.
     Model,
     /// The catalogs of a database.
     Database,
@@ -21,7 +21,7 @@ pub struct CycleError {
     pub(crate) tables: String,
     /// The foreign keys.
     pub(crate) keys: String,
-    /// The reason.
+    /// Why none of the tables can be filled first.
     pub(crate) why: String,
     /// A statement after which foreign keys of one of the tables may be NULL, if there is one.
     pub(crate) nullable: Option<String>,

@@ -17,7 +17,7 @@
 //! Start to read at [`plan()`] and [`run()`], both short.
 //!
 //! This crate does not know the command line, the other verbs, or how a run document is saved: it tells an
-//! [`Observer`] of its progress and returns an [`Outcome`]. It does not start servers. What it needs of a server is
+//! [`Observer`] of its progress and returns an [`Outcome`]. It does not start servers. Sessions, settings and volumes are
 //! in the crates `connect` and `server`; facts of the user's tables come from `catalog`.
 //!
 //! After article 000 ("Generating lots of test data with Postgres, fast and faster") and 002

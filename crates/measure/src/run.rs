@@ -281,7 +281,7 @@ impl Server {
 /// A server setting.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Setting {
-    /// Its name.
+    /// Name of the setting.
     pub name: String,
     /// Its value as SHOW gives it.
     pub value: String,

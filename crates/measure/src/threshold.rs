@@ -75,9 +75,9 @@ pub enum ThresholdError {
     /// The limit's unit does not fit.
     #[error("\"{text}\" {problem}: write it like {example}")]
     Unit {
-        /// The limit.
+        /// The limit that the user gave.
         text: String,
-        /// The problem.
+        /// Why the unit does not fit, as a predicate.
         problem: &'static str,
         /// An example of a correct limit.
         example: &'static str,

@@ -26,13 +26,13 @@ pub enum MicroError {
     Suite {
         /// Its name or file.
         name: String,
-        /// The problem.
+        /// Why it cannot be read.
         why: String,
     },
     /// The server refuses a candidate.
     #[error("{name}: {why}")]
     Candidate {
-        /// Its name.
+        /// Name of the candidate.
         name: String,
         /// The server's message, its place, and the remedy.
         why: String,
@@ -51,15 +51,15 @@ pub enum MicroError {
         "schema {schema} has {name}, which pgrig did not make and does not drop: rename it, or give another --schema"
     )]
     Taken {
-        /// The schema.
+        /// Schema of the relation.
         schema: String,
-        /// The relation.
+        /// Name of the relation.
         name: String,
     },
     /// SQL that the user gave to be run before or after.
     #[error("{what}: {source}")]
     Script {
-        /// The option.
+        /// The option with the SQL.
         what: &'static str,
         /// The server's error.
         source: ConnectError,
@@ -70,7 +70,7 @@ pub enum MicroError {
     /// A candidate failed while it was measured.
     #[error("{name} failed: {source}")]
     Sample {
-        /// Its name.
+        /// Name of the candidate.
         name: String,
         /// The server's error.
         source: ConnectError,
@@ -81,7 +81,7 @@ pub enum MicroError {
         if *has_rows { ", or fewer --rows" } else { "" }
     )]
     TooLong {
-        /// Its name.
+        /// Name of the candidate.
         name: String,
         /// Time after which pgrig cancelled it, seconds.
         most: f64,
@@ -95,24 +95,13 @@ pub enum MicroError {
     Explain {
         /// The candidate's name.
         name: String,
-        /// The problem.
+        /// The unexpected part of the plan.
         what: String,
-    },
-    /// Another pgrig runs a `micro` in the same schema.
-    #[error(
-        "another session (server process {pid}) runs pgrig micro in schema {schema}: wait until it ends, or end it \
-         with SELECT pg_terminate_backend({pid})"
-    )]
-    InHand {
-        /// The schema.
-        schema: String,
-        /// Its server process.
-        pid: i32,
     },
     /// Results cannot be saved in the database.
     #[error("--save-in-database: {0}")]
     Save(String),
-    /// pgrig panicked.
+    /// The code of pgrig panicked during the run.
     #[error(transparent)]
     Panicked(#[from] Panicked),
     /// The user interrupted it.
@@ -138,7 +127,7 @@ impl Classified for MicroError {
             | Self::Refused { .. }
             | Self::Taken { .. }
             | Self::Save(_) => Class::Request,
-            Self::Explain { .. } | Self::InHand { .. } | Self::Panicked(_) => Class::Machine,
+            Self::Explain { .. } | Self::Panicked(_) => Class::Machine,
             Self::Interrupted { .. } => Class::Interrupted,
         }
     }

@@ -24,7 +24,7 @@ pub struct Suite {
     pub rows: Option<u64>,
 }
 
-/// The file.
+/// Content of a suite file as TOML has it.
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 struct File {

@@ -75,7 +75,7 @@ impl Binaries {
         &self.dir
     }
 
-    /// Their version.
+    /// Version of the programs.
     pub fn version(&self) -> &Version {
         &self.version
     }

@@ -23,7 +23,7 @@ pub enum Error {
     InvalidSetting {
         /// The name from the options.
         name: String,
-        /// The problem.
+        /// Why the setting is not possible.
         problem: String,
     },
     /// A setting that pgrig itself must control.
@@ -31,7 +31,7 @@ pub enum Error {
     ReservedSetting {
         /// The name from the options.
         name: String,
-        /// The alternative.
+        /// The alternative to the setting.
         remedy: &'static str,
     },
     /// No such profile.
@@ -52,9 +52,9 @@ pub enum Error {
         account: String,
         /// `execute`, `enter` …
         access: &'static str,
-        /// The object.
+        /// Path of the file or directory.
         path: PathBuf,
-        /// Remedy.
+        /// The remedy, as an imperative.
         remedy: String,
     },
     /// The binaries could not be fetched.
@@ -62,7 +62,7 @@ pub enum Error {
     Fetch {
         /// For instance `18.6.0`.
         version: String,
-        /// The reason.
+        /// Why the download failed.
         cause: String,
         /// A system installation to use instead: its bin directory and version.
         system: Option<(PathBuf, String)>,
@@ -108,9 +108,9 @@ pub enum Error {
     /// A file is not an archive of PostgreSQL that this pgrig can install.
     #[error("cannot install PostgreSQL from {path}: {problem}; give a file like {}", crate::archive::file_name(Major::NEWEST.pinned()))]
     NotAnArchive {
-        /// The file.
+        /// Path of the file.
         path: PathBuf,
-        /// The problem.
+        /// Why it cannot be installed.
         problem: String,
     },
     /// Other homes may use the downloaded versions, too.
@@ -124,7 +124,7 @@ pub enum Error {
     /// Another process downloads a version.
     #[error("{holder} is downloading PostgreSQL: try again when it is done")]
     Downloading {
-        /// The process.
+        /// The process that downloads, in words.
         holder: String,
     },
     /// A directory given or found is no PostgreSQL installation.
@@ -133,7 +133,7 @@ pub enum Error {
         Major::OLDEST
     )]
     NotAnInstallation {
-        /// The directory.
+        /// The directory of --pg-bin.
         path: PathBuf,
         /// File or directory that is missing.
         problem: String,
@@ -156,7 +156,7 @@ pub enum Error {
         if *.by_programs { "leave out --pg-bin".to_owned() } else { format!("use --pg-version {found}") }
     )]
     WrongVersion {
-        /// The instance.
+        /// Name of the instance.
         instance: String,
         /// Major version of the data directory.
         found: u16,
@@ -168,7 +168,7 @@ pub enum Error {
     /// Another live pgrig process owns the instance.
     #[error("{}", in_use(instance, *pid, *is_keeper))]
     InUse {
-        /// The instance.
+        /// Name of the instance.
         instance: String,
         /// The process that holds it.
         pid: u32,
@@ -191,7 +191,7 @@ pub enum Error {
         if *.is_given { "leave out the option" } else { "use another instance (--instance OTHER)" }
     )]
     RunsDifferently {
-        /// The instance.
+        /// Name of the instance.
         instance: String,
         /// The property that differs, as a predicate of the instance.
         difference: String,
@@ -204,7 +204,7 @@ pub enum Error {
          {instance} first"
     )]
     Shared {
-        /// The instance.
+        /// Name of the instance.
         instance: String,
     },
     /// A server that pgrig did not start runs on the data directory.
@@ -213,41 +213,41 @@ pub enum Error {
          first (pgrig server stop --instance {instance})"
     )]
     Foreign {
-        /// The instance.
+        /// Name of the instance.
         instance: String,
-        /// The postmaster.
+        /// Process ID of the postmaster.
         pid: u32,
     },
     /// The operation needs a running server.
     #[error("instance {instance} is not running: run pgrig server start --instance {instance}")]
     NotRunning {
-        /// The instance.
+        /// Name of the instance.
         instance: String,
     },
     /// The instance does not exist.
     #[error("instance {instance} does not exist; pgrig server status lists the instances")]
     NotCreated {
-        /// The instance.
+        /// Name of the instance.
         instance: String,
     },
-    /// initdb failed.
+    /// The program initdb failed.
     #[error("initdb for instance {instance} failed: {cause}; {remedy}")]
     Initdb {
-        /// The instance.
+        /// Name of the instance.
         instance: String,
         /// Its own words.
         cause: String,
-        /// Remedy.
+        /// The remedy, as an imperative.
         remedy: String,
     },
     /// The server did not come up.
     #[error("instance {instance} did not start: {cause}; {remedy} (log: {log})")]
     Start {
-        /// The instance.
+        /// Name of the instance.
         instance: String,
         /// The error from the log, in one line.
         cause: String,
-        /// Remedy.
+        /// The remedy, as an imperative.
         remedy: String,
         /// The whole log.
         log: PathBuf,
@@ -265,7 +265,7 @@ pub enum Error {
         "the server of instance {instance} ended by itself ({how}): {cause}; the next start recovers it (log: {log})"
     )]
     Died {
-        /// The instance.
+        /// Name of the instance.
         instance: String,
         /// Exit status or signal.
         how: String,
@@ -277,9 +277,9 @@ pub enum Error {
     /// The server does not stop.
     #[error("the server of instance {instance} (process {pid}) does not stop: run kill -QUIT {pid}")]
     Stop {
-        /// The instance.
+        /// Name of the instance.
         instance: String,
-        /// The postmaster.
+        /// Process ID of the postmaster.
         pid: u32,
     },
     /// The socket directory in /tmp is somebody else's.
@@ -288,15 +288,15 @@ pub enum Error {
          path (pgrig uses /tmp for sockets only if that path is too long)"
     )]
     SocketDirectory {
-        /// The directory.
+        /// Path of the directory.
         path: PathBuf,
-        /// The problem.
+        /// The property that makes it unsafe.
         problem: String,
     },
     /// A file of pgrig's own is damaged.
     #[error("cannot read {path}: {problem}; correct it or delete it")]
     Record {
-        /// The file.
+        /// Path of the file.
         path: PathBuf,
         /// The parser's message.
         problem: String,
@@ -307,9 +307,9 @@ pub enum Error {
          directory"
     )]
     Newer {
-        /// The file.
+        /// Path of the file.
         path: PathBuf,
-        /// Its format.
+        /// Version of its format.
         found: u32,
         /// The newest format that this pgrig knows.
         known: u32,
@@ -319,7 +319,7 @@ pub enum Error {
         "cannot run {program}: the file system {mount} is mounted noexec; remount it (mount -o remount,exec {mount}), set PGRIG_HOME to a directory on another file system, or use an installed PostgreSQL (--pg-bin DIR)"
     )]
     NoExec {
-        /// The program.
+        /// Path of the program.
         program: PathBuf,
         /// Mount point of the file system.
         mount: PathBuf,
@@ -337,7 +337,7 @@ pub enum Error {
                                                                                                        (--pg-bin \
                                                                                                        DIR)" } else { "" })]
     Run {
-        /// The program.
+        /// Path of the program.
         program: PathBuf,
         /// The system's error.
         source: io::Error,
@@ -347,7 +347,7 @@ pub enum Error {
     Io {
         /// A verb: `create`, `write` …
         action: &'static str,
-        /// The object.
+        /// Path of the file, or the process.
         path: PathBuf,
         /// The system's error.
         source: io::Error,

@@ -43,7 +43,7 @@ pub enum Programs {
     Run(Binaries),
     /// They are not there yet.
     Missing {
-        /// Their version.
+        /// Version of the programs.
         version: Version,
         /// Whether the next start downloads them.
         is_downloaded: bool,
@@ -150,7 +150,7 @@ impl Instance {
     }
 
     /// Starts a server that outlives this process, or attaches to the one that runs; the instance
-    /// remembers what the spec says.
+    /// keeps the version, profile and settings of the spec.
     ///
     /// # Errors
     /// As for [`Instance::attach_or_start`].

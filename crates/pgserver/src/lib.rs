@@ -25,7 +25,7 @@
 //! # }
 //! ```
 //!
-//! # What is where
+//! # Files
 //!
 //! ```text
 //! PGRIG_HOME/                 Home::root(): runs/ and the like are the caller's

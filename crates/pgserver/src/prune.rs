@@ -65,7 +65,7 @@ fn used(home: &Home) -> Result<BTreeSet<String>> {
     Ok(used)
 }
 
-/// Bytes of all files in a directory. What cannot be read counts as nothing.
+/// Bytes of all files in a directory. Files that cannot be read count as nothing.
 fn size(directory: &Path) -> u64 {
     let entries = fs::read_dir(directory).into_iter().flatten().flatten();
     entries

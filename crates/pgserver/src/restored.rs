@@ -21,7 +21,7 @@ const HBA: &str = "# written by pgrig for a restored backup\nlocal all all trust
 const USUAL_SEGMENT: u64 = 16;
 
 impl Instance {
-    /// An empty directory for [`Instance::adopt_restored`]. What an earlier one left is removed.
+    /// An empty directory for [`Instance::adopt_restored`]. Files of an earlier one are removed.
     ///
     /// # Errors
     /// If it cannot be created.

@@ -24,7 +24,7 @@ const STEPS: [&str; 9] = [
     "SELECT_u2",
     "SELECT_c2",
 ];
-/// PostgreSQL's MB.
+/// Bytes of a megabyte as PostgreSQL counts: 1024 × 1024.
 const MEBIBYTE: f64 = 1_048_576.0;
 const HEADER: &str = "run,label,verb,started_at,config,trial,kind,name,x,x_unit,value,unit";
 

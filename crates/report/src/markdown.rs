@@ -12,7 +12,7 @@ const MOST: usize = 60;
 /// Rows of a series that a summary shows: longer ones are to be looked at.
 const MOST_OF_SERIES: usize = 40;
 
-/// The report.
+/// The report as Markdown.
 pub(crate) fn markdown(documents: &[Document]) -> String {
     let mut text = String::new();
     for part in parts(documents) {

@@ -115,7 +115,7 @@ impl Quantity {
     }
 }
 
-/// A percentile as its share: `99.9 %`. It has two digits of what is missing to all, and is never rounded up to all.
+/// A percentile as its share: `99.9 %`. It has two digits of the difference from 100 %, and is never rounded up to 100 %.
 fn percentile(share: f64) -> String {
     if share >= 1.0 {
         return "max".to_owned();

@@ -59,7 +59,7 @@ pub enum Action {
     SetShell {
         /// The variable that gets the command's output.
         slot: Slot,
-        /// The command.
+        /// The command whose output is read.
         shell: Shell,
     },
     /// `\startpipeline`: statements are sent without waiting for results.
@@ -228,9 +228,9 @@ pub enum SleepError {
     /// The variable's text begins with no number.
     #[error("sleep: invalid sleep time \"{text}\" for variable \"{name}\"")]
     Invalid {
-        /// The variable.
+        /// Name of the variable.
         name: String,
-        /// Its text.
+        /// Text of the variable.
         text: String,
     },
 }

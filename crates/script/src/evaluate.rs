@@ -18,9 +18,9 @@ pub enum EvaluationError {
     /// A variable's text is not a value.
     #[error("malformed variable \"{name}\" value: \"{text}\"")]
     Malformed {
-        /// The variable.
+        /// Name of the variable.
         name: String,
-        /// Its text.
+        /// Text of the variable.
         text: String,
     },
     /// A variable's text is an integer of more than 64 bits.
@@ -79,11 +79,7 @@ impl Error {
 
 impl Client {
     /// The value of an expression, computed with this client's variables and random numbers.
-    ///
-    /// # Errors
-    ///
-    /// As [`EvaluationError`] describes.
-    pub fn evaluate(&mut self, expression: &Expression) -> Result<Value> {
+    pub(crate) fn evaluate(&mut self, expression: &Expression) -> Result<Value> {
         self.node(&expression.0)
     }
 

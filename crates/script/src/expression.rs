@@ -3,7 +3,7 @@
 use crate::value::Value;
 use crate::variables::Slot;
 
-/// An expression of `\set`, `\if` or `\elif`. [`Client::evaluate`](crate::Client::evaluate) gives its value.
+/// An expression of `\set`, `\if` or `\elif`. A client computes its value, with its own variables.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Expression(pub(crate) Node);
 

@@ -26,7 +26,7 @@
 //! let mut started = scripts.start(&Start { seed: 42, scale: 10, ..Start::default() });
 //! let client = &mut started.clients[0];
 //!
-//! // \set is carried out here; what comes next is for a server.
+//! // \set is carried out here; the next command is for a server.
 //! let script = &scripts[0];
 //! let at = script.proceed(0, client).unwrap().unwrap();
 //! let Action::Sql(sql) = script.commands()[at].action() else { panic!() };

@@ -74,7 +74,7 @@ impl Definition {
         Ok(Self { name: name.to_owned(), text: text.to_owned() })
     }
 
-    /// The variable.
+    /// Name of the variable.
     pub fn name(&self) -> &str {
         &self.name
     }

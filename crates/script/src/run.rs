@@ -11,7 +11,7 @@ use crate::variables::Variables;
 /// The state that one client's scripts work on.
 #[derive(Clone, Debug)]
 pub struct Client {
-    /// Its variables.
+    /// Variables of the client.
     pub variables: Variables,
     /// The random numbers of its `random…()`. pgbench restores them before it tries a transaction
     /// again.
@@ -34,7 +34,7 @@ pub enum Step {
 pub struct Failure {
     /// Index of the command in the script, from 0.
     pub command: usize,
-    /// The error.
+    /// Why the command failed.
     pub error: EvaluationError,
 }
 

@@ -13,7 +13,7 @@ pub enum Value {
     Boolean(bool),
     /// An integer of 64 bits; an overflow is an error.
     Integer(i64),
-    /// C's `double`.
+    /// A floating-point number: `double` of C.
     Double(f64),
 }
 

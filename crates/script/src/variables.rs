@@ -109,7 +109,7 @@ impl Variables {
         Self { names, values }
     }
 
-    /// The names.
+    /// Names of the variables.
     pub fn names(&self) -> &Names {
         &self.names
     }

@@ -20,9 +20,9 @@ pub enum SurveyError {
          server that -d or -h names"
     )]
     DataDirectory {
-        /// As given.
+        /// The directory that the user named.
         path: String,
-        /// The problem.
+        /// Why it is not this server's.
         problem: String,
     },
     /// Older than [`OLDEST_MAJOR`].
@@ -54,7 +54,7 @@ pub enum SurveyError {
     /// A name that no schema can have.
     #[error("{}", odd_name(schema))]
     SchemaName {
-        /// Asked for.
+        /// The name that the user gave.
         schema: String,
     },
     /// The session has no schema to create tables in.
@@ -68,9 +68,9 @@ pub enum SurveyError {
         shown(role)
     )]
     SchemaPrivilege {
-        /// The role.
+        /// The role that lacks the privilege.
         role: String,
-        /// The schema.
+        /// Schema of the tables.
         schema: String,
     },
     /// The role may not create the schema.
@@ -82,18 +82,31 @@ pub enum SurveyError {
         role = shown(role)
     )]
     CreateSchemaPrivilege {
-        /// The role.
+        /// The role that lacks the privilege.
         role: String,
-        /// The schema.
+        /// Name of the missing schema.
         schema: String,
-        /// The database.
+        /// Database of the session.
         database: String,
     },
     /// The role may not create databases.
     #[error("role {role} may not create databases: have a superuser run ALTER ROLE {} CREATEDB", shown(role))]
     CreateDatabasePrivilege {
-        /// The role.
+        /// The role that lacks the privilege.
         role: String,
+    },
+    /// Another pgrig runs the verb in the same schema.
+    #[error(
+        "another session (server process {pid}) runs pgrig {verb} in schema {schema}: wait until it ends, or end it \
+         with SELECT pg_terminate_backend({pid})"
+    )]
+    InHand {
+        /// Name of the verb.
+        verb: &'static str,
+        /// The schema that both runs use.
+        schema: String,
+        /// Server process of the other session; 0 if the role cannot see it.
+        pid: i32,
     },
 }
 
@@ -109,7 +122,7 @@ impl Classified for SurveyError {
             | Self::CreateSchemaPrivilege { .. }
             | Self::CreateDatabasePrivilege { .. }
             | Self::ReadOnly { by_client: true } => Class::Request,
-            Self::InRecovery | Self::ReadOnly { by_client: false } => Class::Machine,
+            Self::InRecovery | Self::ReadOnly { by_client: false } | Self::InHand { .. } => Class::Machine,
         }
     }
 }

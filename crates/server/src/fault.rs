@@ -17,7 +17,7 @@ pub async fn caught<T, E: From<Panicked>>(work: impl Future<Output = Result<T, E
     AssertUnwindSafe(work).catch_unwind().await.unwrap_or_else(|_| Err(Panicked.into()))
 }
 
-/// Panics here if the environment names this point. For tests of what comes after a panic; only in
+/// Panics here if the environment names this point. For tests of the work after a panic; only in
 /// builds with assertions.
 ///
 /// # Panics

@@ -147,7 +147,7 @@ pub async fn removal(client: &Client, name: &str) -> Result<String, Error> {
 /// A setting that does not have the value that the server was started with.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct DifferingSetting {
-    /// Its name.
+    /// Name of the setting.
     pub name: String,
     /// Value at the server's start.
     pub expected: String,

@@ -19,8 +19,8 @@ pub enum Ended<T> {
     Stopped(Option<T>),
 }
 
-/// Does the work until it ends or `interrupt` resolves. Then it calls `stop` and cancels what the target's sessions
-/// run until the work ends. Between two statements there is nothing to cancel, so it cancels again and again.
+/// Does the work until it ends or `interrupt` resolves. Then it calls `stop` and cancels the statements of the
+/// target's sessions until the work ends. Between two statements there is nothing to cancel, so it cancels again and again.
 pub async fn until_stopped<T>(
     target: &Target,
     interrupt: impl Future<Output = ()>,
@@ -72,7 +72,7 @@ pub fn stop() -> (Stop, Stopped) {
 }
 
 impl Stop {
-    /// Tells it.
+    /// Tells that the user wants to stop.
     pub fn tell(&self) {
         self.0.send_replace(true);
     }

@@ -12,8 +12,8 @@
 //!
 //! # settings
 //!
-//! [`settings`] changes settings and always puts them back. A change reaches no further than it must: sessions set what
-//! any session may set (`Target::with_setting`), ALTER SYSTEM and a reload do the rest. pgrig's own server gets settings
+//! [`settings`] changes settings and always puts them back. A change reaches no further than it must: sessions set the settings that
+//! any session may change (`Target::with_setting`), ALTER SYSTEM and a reload do the rest. pgrig's own server gets settings
 //! that need a restart for one start only (`Instance::restart`), so that no value stays behind with which it cannot start.
 //!
 //! - The **journal** (`PGRIG_HOME/journal/<id>.json`) is on disk before the first change, and is deleted when every value is
@@ -23,7 +23,7 @@
 //! - **`put_back` is the only way back.** The process itself calls it at the end, after an error or after Ctrl-C. After a
 //!   kill, the next pgrig that finds a journal without its process calls it, and for pgrig's own server it does so before
 //!   anybody else is connected. The flock(2) of `<id>.lock` decides between two. It first ends the sessions of the dead
-//!   process, which it finds by the journal's id in application_name. Then it changes only what differs from the journal.
+//!   process, which it finds by the journal's id in application_name. Then it changes only values that differ from the journal.
 //! - When fsync is turned on again, `durable` forces everything to disk that was written meanwhile.
 //! - A reload has happened when a new session says so (`pg_conf_load_time()`). A value is in force when that session has
 //!   it from postgresql.auto.conf.
@@ -63,7 +63,7 @@ pub use info::{DifferingSetting, OLDEST_MAJOR, ServerInfo, differing_settings, r
 pub use machine::{runs_on, volume_of};
 pub use pooler::changes_sessions;
 pub use restart::Restarter;
-pub use schema::{FoundSchema, refuse_odd_name, schema_for_tables};
+pub use schema::{FoundSchema, refuse_odd_name, schema_for_tables, take_in_hand};
 pub use session::{Session, Sessions, ask, run_sql};
 pub use settle::settle;
 pub use steps::{Steps, unwatched};

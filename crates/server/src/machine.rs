@@ -12,7 +12,7 @@ use sysinfo::{CpuRefreshKind, MemoryRefreshKind, RefreshKind, System};
 use crate::info::ServerInfo;
 use connect::{Connection, Transport};
 
-/// Describes this machine. What the system does not tell is `unknown` or 0.
+/// Describes this machine. Facts that the system does not report are `unknown` or 0.
 pub(crate) fn this_machine() -> Machine {
     let wanted = RefreshKind::nothing()
         .with_cpu(CpuRefreshKind::nothing())
@@ -77,7 +77,7 @@ pub fn is_local(connection: &Connection) -> Option<bool> {
 
 /// Whether the connection stays on this machine, as far as pgrig can tell: a tunnel may begin at
 /// its other end.
-pub fn is_loopback(transport: &Transport) -> bool {
+pub(crate) fn is_loopback(transport: &Transport) -> bool {
     match transport {
         Transport::UnixSocket { .. } => true,
         Transport::Tcp { host, .. } => {

@@ -1,14 +1,21 @@
 //! The schema that a verb makes its tables in.
 
+use std::time::{Duration, Instant};
+
 use connect::Connection;
 
 use crate::error::SurveyError;
-use crate::session::ask;
+use crate::session::{Session, ask};
+
+/// Time to wait for another session at the same schema: one that a killed pgrig left behind ends by itself.
+const IN_HAND_DEADLINE: Duration = Duration::from_secs(20);
+/// Time between two attempts.
+const IN_HAND_INTERVAL: Duration = Duration::from_millis(200);
 
 /// A schema in which the role may create tables.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct FoundSchema {
-    /// Its name.
+    /// Name of the schema.
     pub name: String,
     /// Whether it exists; if not, the role may create it.
     pub exists: bool,
@@ -36,6 +43,29 @@ pub async fn schema_for_tables(
         return Err(SurveyError::SchemaPrivilege { role, schema: name });
     }
     Ok(FoundSchema { name, exists })
+}
+
+/// Takes the advisory locks by which runs of a verb exclude each other in a schema. Waits while another session holds one of
+/// them.
+///
+/// # Errors
+/// [`SurveyError::InHand`] if the other session does not end in time, or if the server cannot be asked.
+pub async fn take_in_hand(
+    session: &Session,
+    verb: &'static str,
+    schema: &str,
+    locks: &[String],
+) -> Result<(), SurveyError> {
+    let started = Instant::now();
+    for lock in locks {
+        while let Some(pid) = session.try_lock(lock).await? {
+            if started.elapsed() > IN_HAND_DEADLINE {
+                return Err(SurveyError::InHand { verb, schema: schema.to_owned(), pid });
+            }
+            tokio::time::sleep(IN_HAND_INTERVAL).await;
+        }
+    }
+    Ok(())
 }
 
 /// Refuses names that CREATE SCHEMA would refuse, or cut short.

@@ -18,7 +18,7 @@ use crate::machine;
 const PG_DEFAULT: u32 = 1663;
 const PG_GLOBAL: u32 = 1664;
 
-/// Free and used space of a volume, bytes, as `df` counts it. What is reserved for root is in `size` only: the server
+/// Free and used space of a volume, bytes, as `df` counts it. Space that is reserved for root is in `size` only: the server
 /// cannot have it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 pub struct Space {

@@ -50,7 +50,7 @@ pub enum Unterminated {
 /// SQL text from some position on.
 #[derive(Clone, Copy, Debug)]
 pub struct Text<'a> {
-    /// The SQL.
+    /// The bytes of the SQL.
     pub bytes: &'a [u8],
     /// Whether no more text follows.
     pub is_all: bool,

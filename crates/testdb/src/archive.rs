@@ -60,9 +60,9 @@ pub enum ArchiveError {
     Failed {
         /// Its name and version.
         program: String,
-        /// Exit status.
+        /// Exit status or signal.
         status: ExitStatus,
-        /// Its messages.
+        /// Messages of the program.
         told: String,
         /// The remedy, if there is one.
         remedy: &'static str,

@@ -90,7 +90,7 @@ pub enum CloneError {
          sessions"
     )]
     InUse {
-        /// The template.
+        /// Name of the database to copy.
         template: String,
         /// The connected sessions, as far as this role may see them.
         by: String,
@@ -107,7 +107,7 @@ pub enum CloneError {
     NoTemplate {
         /// The role connected as.
         role: String,
-        /// The template.
+        /// Name of the database to copy.
         template: String,
     },
     /// The name is taken.
@@ -119,7 +119,7 @@ pub enum CloneError {
     /// There is no template.
     #[error("there is no database {template} to copy: check the name")]
     Missing {
-        /// The template.
+        /// Name of the missing database.
         template: String,
     },
     /// The file system cannot share blocks, or not between these places.
@@ -241,7 +241,7 @@ pub struct Measured {
 /// One strategy's trials.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Timed {
-    /// The strategy.
+    /// The strategy that was timed.
     pub strategy: Strategy,
     /// Median of the times, seconds.
     pub median: f64,

@@ -57,13 +57,13 @@ pub enum SinkError {
     /// An error of the file system.
     #[error("cannot write {path}: {error}")]
     Io {
-        /// The file.
+        /// Path of the file.
         path: PathBuf,
         /// The operating system's error.
         #[source]
         error: io::Error,
     },
-    /// Standard output.
+    /// Standard output cannot be written.
     #[error("cannot write to standard output: {0}")]
     Stdout(#[source] io::Error),
     /// A terminal, which does not get compressed output.

@@ -69,7 +69,7 @@ pub enum SourceError {
     /// An error of the file system, or of damaged data.
     #[error("cannot read {what}: {}", why(error))]
     Io {
-        /// The file.
+        /// Name of the file, as texts show it.
         what: String,
         /// The operating system's error.
         error: io::Error,
@@ -77,7 +77,7 @@ pub enum SourceError {
     /// The file has another format.
     #[error("{what} is not a dump: {why}")]
     NotSql {
-        /// The file.
+        /// Name of the file, as texts show it.
         what: String,
         /// The problem, and the remedy.
         why: String,
@@ -85,9 +85,9 @@ pub enum SourceError {
     /// pg_restore cannot be used.
     #[error("{what} is a pg_dump archive: {error}")]
     Archive {
-        /// The file.
+        /// Name of the file, as texts show it.
         what: String,
-        /// The error.
+        /// Why pg_restore did not read it.
         #[source]
         error: ArchiveError,
     },
@@ -131,7 +131,7 @@ impl Source {
         Ok(Self { location })
     }
 
-    /// Standard input.
+    /// Standard input as a source.
     pub fn stdin() -> Self {
         let start = stdin_file().and_then(|mut file| {
             let is_file = file.metadata()?.is_file();

@@ -1,12 +1,13 @@
 //! Small file systems.
 
-use std::fs::File;
+use std::fs::{self, File};
 use std::io::{ErrorKind, Write};
 use std::path::{Path, PathBuf};
 
 use tempfile::NamedTempFile;
 
-use crate::directory::parent;
+use crate::directory::{disk_directory, parent};
+use crate::need::{Need, require};
 use crate::program::{does, told};
 
 /// A small file system, unmounted in the end; ask for [`Need::Mounts`](crate::Need::Mounts) first.
@@ -17,6 +18,16 @@ pub struct Mount {
 }
 
 impl Mount {
+    /// Calls `body` with a tmpfs, then with an ext4, each of so many megabytes. Skips the test where nothing can be mounted.
+    pub fn on_each(megabytes: u32, body: impl Fn(&Self)) {
+        if !require(Need::Mounts) {
+            return;
+        }
+        let [one, other] = [disk_directory(), disk_directory()];
+        body(&Self::tmpfs(one.path(), megabytes));
+        body(&Self::ext4(other.path(), megabytes));
+    }
+
     /// A tmpfs of so many megabytes.
     pub fn tmpfs(at: &Path, megabytes: u32) -> Self {
         Self::try_tmpfs(at, megabytes).expect("a tmpfs can be mounted")
@@ -60,6 +71,11 @@ impl Mount {
     pub fn free(&self) -> u64 {
         let space = nix::sys::statvfs::statvfs(&self.at).unwrap();
         space.blocks_available() * space.fragment_size()
+    }
+
+    /// Writes a file of this many bytes.
+    pub fn take(&self, name: &str, bytes: u64) {
+        fs::write(self.at.join(name), vec![1; usize::try_from(bytes).unwrap()]).unwrap();
     }
 
     /// Makes it larger.

@@ -2,16 +2,14 @@
 
 use std::sync::OnceLock;
 
+use crate::RELEASES;
 use crate::server::{Server, spec};
-
-/// The first release that there is a place for.
-const FIRST: u16 = 13;
 
 /// The server of this release that all tests of the program share. A test uses databases of its own in it, and
 /// leaves the server as it is.
 pub fn shared(major: u16) -> &'static Server {
     static SERVERS: [OnceLock<Server>; 6] = [const { OnceLock::new() }; 6];
-    SERVERS[usize::from(major - FIRST)].get_or_init(|| {
+    SERVERS[usize::from(major - RELEASES[0])].get_or_init(|| {
         Server::lasting(spec(major, &[("max_connections", "200"), ("deadlock_timeout", "100ms")]))
     })
 }
@@ -24,7 +22,7 @@ impl Server {
 
     /// Lets it live until the program ends.
     #[must_use]
-    pub fn into_lasting(mut self) -> Self {
+    pub(crate) fn into_lasting(mut self) -> Self {
         self.leave_to_process_end();
         self
     }

@@ -8,7 +8,11 @@ use std::sync::OnceLock;
 use pgserver::Spec;
 use rcgen::{BasicConstraints, CertificateParams, DnType, IsCa, Issuer, KeyPair};
 
+use crate::RELEASES;
 use crate::server::{Server, spec};
+
+const OLDEST: u16 = RELEASES[0];
+const NEWEST: u16 = RELEASES[1];
 
 /// Signs certificates; knows its own.
 pub struct Authority {
@@ -74,13 +78,13 @@ const HBA: &str = "local all all trust\n\
 /// The server without TLS that the tests of a program share, with TCP and roles.
 pub fn plain() -> &'static Server {
     static PLAIN: OnceLock<Server> = OnceLock::new();
-    PLAIN.get_or_init(|| with_roles(18).into_lasting())
+    PLAIN.get_or_init(|| with_roles(NEWEST).into_lasting())
 }
 
 /// The same, as old as can be.
 pub fn oldest() -> &'static Server {
-    static OLDEST: OnceLock<Server> = OnceLock::new();
-    OLDEST.get_or_init(|| with_roles(13).into_lasting())
+    static SERVER: OnceLock<Server> = OnceLock::new();
+    SERVER.get_or_init(|| with_roles(OLDEST).into_lasting())
 }
 
 /// The server with TLS that the tests of a program share.
@@ -90,13 +94,13 @@ pub fn tls() -> &'static TlsServer {
 }
 
 /// An instance that is reached over TCP too.
-pub fn tcp_spec(major: u16) -> Spec {
+fn tcp_spec(major: u16) -> Spec {
     Spec { tcp: Some(true), ..spec(major, &[]) }
 }
 
 /// A server of a test's own with TCP, to be broken.
 pub fn own() -> Server {
-    Server::start(tcp_spec(18))
+    Server::start(tcp_spec(NEWEST))
 }
 
 fn with_roles(major: u16) -> Server {
@@ -114,7 +118,7 @@ pub struct TlsServer {
 
 impl TlsServer {
     fn start() -> Self {
-        let tls = Self::on(with_roles(18), HBA);
+        let tls = Self::on(with_roles(NEWEST), HBA);
         Self { server: tls.server.into_lasting(), files: tls.files }
     }
 

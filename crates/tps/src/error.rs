@@ -35,7 +35,7 @@ pub enum TpsError {
          fill it first (pgrig fill --scale 10, with the same server and database)"
     )]
     NoTables {
-        /// The database.
+        /// Name of the database.
         database: String,
     },
     /// pgbench's tables are in a schema that is not searched.
@@ -70,9 +70,9 @@ pub enum TpsError {
          raise max_connections"
     )]
     Clients {
-        /// Asked for.
+        /// The number of clients that the user gave.
         clients: usize,
-        /// The setting.
+        /// Value of the server's setting.
         max_connections: i64,
         /// Connections that are left for clients.
         most: i64,
@@ -83,17 +83,17 @@ pub enum TpsError {
          (ulimit -n), or give fewer clients"
     )]
     Files {
-        /// Asked for.
+        /// The number of clients that the user gave.
         clients: usize,
         /// Files and sockets.
         needed: u64,
-        /// The limit.
+        /// Limit of the process.
         most: u64,
     },
     /// The operating system gives no thread, timer or the like.
     #[error("cannot {what}: {source}")]
     Machine {
-        /// The operation.
+        /// The operation, as an infinitive.
         what: &'static str,
         /// The operating system's error.
         source: std::io::Error,
@@ -116,7 +116,7 @@ pub enum TpsError {
          belong to different runs, give each run its own --run-id (if that process was killed, the server notices it within 10 s)"
     )]
     PartTaken {
-        /// The number.
+        /// Number of the part.
         number: usize,
         /// Number of all parts.
         of: usize,
@@ -132,7 +132,7 @@ pub enum TpsError {
         "{} of {of} did not connect within {} s: start all parts within that time, or give a longer --parts-timeout", parts(.missing), .patience.as_secs()
     )]
     PartsMissing {
-        /// Their numbers.
+        /// Numbers of the missing parts.
         missing: Vec<usize>,
         /// Number of all parts.
         of: usize,
@@ -144,7 +144,7 @@ pub enum TpsError {
         "the server has not answered for {seconds} s: check the network and the server's log, then start all parts again"
     )]
     PartsUnanswered {
-        /// Time.
+        /// Time without an answer.
         seconds: u64,
     },
     /// The user wanted it to stop before anything was measured.

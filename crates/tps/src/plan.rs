@@ -129,7 +129,7 @@ impl Parsed {
         if self.request.sources.iter().any(changes_rows) { GRANT_TO_WRITE } else { GRANT_TO_READ }
     }
 
-    /// The scripts.
+    /// The scripts, parsed.
     pub fn scripts(&self) -> &Scripts {
         &self.scripts
     }

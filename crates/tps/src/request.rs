@@ -115,7 +115,7 @@ impl Part {
 }
 
 /// Without a latency limit: a transaction that had been due for so long when the run was over, and had not begun, counts as
-/// skipped. A stall or an overload at the end cannot hide itself then. What became due just before the end does not count.
+/// skipped. A stall or an overload at the end cannot hide itself then. A transaction that became due just before the end does not count.
 const UNSERVED: Duration = Duration::from_millis(100);
 
 impl Request {

@@ -22,14 +22,14 @@ pub(crate) const EXTENSION: &str = "pg_buffercache";
 pub enum Eviction {
     /// By the extension, which is installed in this schema.
     Extension {
-        /// The schema.
+        /// Schema of the extension's functions.
         schema: String,
     },
     /// By the extension, which is created for the run and dropped after it.
     CreateExtension,
     /// Tables are not evicted, for this reason.
     None {
-        /// A phrase.
+        /// The reason, as a phrase.
         because: String,
     },
 }

@@ -11,7 +11,7 @@ pub(crate) struct Touched {
     pub(crate) reads: u64,
     /// Seconds waited for reads, all processes together; none without track_io_timing, and in text.
     pub(crate) read_time: Option<f64>,
-    /// Parallel workers.
+    /// Number of parallel workers that the server launched.
     pub(crate) workers: u64,
 }
 

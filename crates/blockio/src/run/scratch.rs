@@ -1,8 +1,6 @@
 //! The objects that `blockio` makes, and how it drops them: a journal beside the tables lists them, so that the next
 //! start can drop the objects of a killed run.
 
-use std::time::{Duration, Instant};
-
 use crate::error::BlockioError;
 use crate::plan::{JOURNAL, MARK, Plan, SETTINGS};
 use crate::run::evict::{EXTENSION, Eviction};
@@ -11,23 +9,10 @@ use server::Session;
 use server::marked;
 use server::quote::{identifier, literal, qualified};
 
-/// Time to wait for another session at the same schema: one that a killed pgrig left behind ends by itself.
-const IN_HAND_DEADLINE: Duration = Duration::from_secs(20);
-/// Time between two attempts.
-const IN_HAND_INTERVAL: Duration = Duration::from_millis(200);
-
 /// Takes the lock on the schema for the leading session, once no other session leads or works
 /// there.
 pub(crate) async fn take_in_hand(lead: &Session, schema: &str) -> Result<(), BlockioError> {
-    let started = Instant::now();
-    for key in [leading(schema), working(schema)] {
-        while let Some(pid) = lead.try_lock(&key).await? {
-            if started.elapsed() > IN_HAND_DEADLINE {
-                return Err(BlockioError::InHand { schema: schema.to_owned(), pid });
-            }
-            tokio::time::sleep(IN_HAND_INTERVAL).await;
-        }
-    }
+    server::take_in_hand(lead, "blockio", schema, &[leading(schema), working(schema)]).await?;
     let release =
         format!("SELECT pg_advisory_unlock({}, hashtext({}))", marked::NUMBER, literal(&working(schema)));
     Ok(lead.run(&release).await?)

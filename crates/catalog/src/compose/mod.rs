@@ -387,8 +387,8 @@ impl Run {
     }
 }
 
-/// Seconds for timestamps, where those are enough for many rows; else what the column's precision
-/// can tell apart.
+/// Distance between two values: seconds for timestamps, where those are enough for many rows; else the least distance
+/// that the column's precision allows.
 fn step(slot: &Slot<'_>, length: i64) -> i64 {
     if !matches!(slot.kind, Kind::Timestamp | Kind::TimestampTz | Kind::Time | Kind::TimeTz | Kind::Interval)
     {

@@ -4,28 +4,22 @@
 //! statistics may repeat, and there may be few days.
 
 use rowgen::ColumnSpec;
-use tokio_postgres::Client;
 
+use super::partial::Look;
 use super::{DescribeRequest, Described, nulls};
 use crate::error::CatalogError;
-use crate::info::{KeyInfo, TableInfo};
-use crate::transaction::Scope;
+use crate::info::KeyInfo;
 
 /// From this number of different values on, relative to the rows, nearly all rows differ.
 const ALL: f64 = -0.999;
 
-/// As [`super::describe`].
-pub(super) async fn described(
-    client: &Client,
-    info: &TableInfo,
-    request: &DescribeRequest,
-    scope: Scope,
-) -> Result<Described, CatalogError> {
-    let outcome = nulls::described(client, info, request, scope).await;
+/// The rows, with columns of a key that are counted although they have statistics.
+pub(super) async fn described(look: Look<'_>) -> Result<Described, CatalogError> {
+    let outcome = nulls::described(look).await;
     let Err(CatalogError::TooManyRows { key: Some(name), .. }) = &outcome else { return outcome };
-    let key = info.keys.iter().find(|key| key.name == *name);
-    match key.and_then(|key| without_statistics(request, key)) {
-        Some(counted) => nulls::described(client, info, &counted, scope).await,
+    let key = look.info.keys.iter().find(|key| key.name == *name);
+    match key.and_then(|key| without_statistics(look.request, key)) {
+        Some(counted) => nulls::described(Look { request: &counted, ..look }).await,
         None => outcome,
     }
 }

@@ -16,7 +16,7 @@ use serde::{Deserialize, Serialize};
 use tokio_postgres::Client;
 
 use super::compose::{Choice, ascends, compose, drawn, is_counted_on};
-use super::condition::{Condition, DOMAIN_VALUE, Names, Operator};
+use super::condition::{Condition, DOMAIN_VALUE, Names};
 use super::constants::Constants;
 use super::defaults;
 use super::error::CatalogError;
@@ -32,6 +32,7 @@ use super::spec::Given;
 use super::transaction::Scope;
 
 use self::counted::described;
+use self::partial::Look;
 
 /// Request for the rows of one table.
 #[derive(Clone, Debug, Default)]
@@ -130,15 +131,16 @@ pub fn describe<'a>(
     request: &'a DescribeRequest,
     scope: Scope,
 ) -> LocalBoxFuture<'a, Result<Described, CatalogError>> {
+    let look = Look { client, info, request, scope };
     Box::pin(async move {
         if let Some(strict) = info.with_checks_for_all_rows() {
-            let described = described(client, &strict, request, scope).await;
+            let described = described(Look { info: &strict, ..look }).await;
             // CHECKs of several partitions may contradict each other.
             if !described.as_ref().is_err_and(Classified::is_usage) {
                 return described;
             }
         }
-        described(client, info, request, scope).await
+        described(look).await
     })
 }
 
@@ -322,7 +324,7 @@ impl<'a> Design<'a> {
         let conditions = basis.conditions.bounds.iter().chain(checks);
         for ((rule, condition), understood) in rules.iter_mut().zip(conditions).zip(understood) {
             rule.is_kept = *understood || ascends(&choice, checks, condition);
-            rule.is_about_pairs = has_columns_that_differ(condition);
+            rule.is_about_pairs = condition.has_columns_that_differ();
             rule.is_rarely_broken |= rule.is_about_pairs;
         }
         rules.extend(self.inner_rules());
@@ -492,14 +494,4 @@ impl<'a> Design<'a> {
 struct Conditions {
     bounds: Option<Condition>,
     checks: Vec<Condition>,
-}
-
-/// Whether the condition says that two columns must differ. Few rows break such a condition, so a
-/// sample does not show it.
-fn has_columns_that_differ(condition: &Condition) -> bool {
-    match condition {
-        Condition::All(parts) | Condition::Any(parts) => parts.iter().any(has_columns_that_differ),
-        Condition::Columns { operator, .. } => *operator == Operator::NotEqual,
-        _ => false,
-    }
 }

@@ -2,22 +2,15 @@
 
 use failure::Classified;
 use rowgen::ColumnSpec;
-use tokio_postgres::Client;
 
+use super::Described;
 use super::partial::Look;
-use super::{DescribeRequest, Described};
 use crate::error::CatalogError;
-use crate::info::TableInfo;
-use crate::transaction::Scope;
 
 /// The rows. If pgrig finds no unique values for a key, a foreign key with columns of this key is NULL, where it may be.
-pub(super) async fn described(
-    client: &Client,
-    info: &TableInfo,
-    request: &DescribeRequest,
-    scope: Scope,
-) -> Result<Described, CatalogError> {
-    let outcome = Look { client, info, request, scope }.described().await;
+pub(super) async fn described(look: Look<'_>) -> Result<Described, CatalogError> {
+    let request = look.request;
+    let outcome = look.described().await;
     let Err(CatalogError::Key { key, nulls, .. }) = &outcome else { return outcome };
     for columns in nulls {
         // No row can be referenced by columns that are NULL.
@@ -27,7 +20,7 @@ pub(super) async fn described(
         let null = |column: &String| Some(ColumnSpec { column: column.clone(), spec: "null".parse().ok()? });
         let mut request = request.clone();
         request.columns.extend(columns.iter().filter_map(null));
-        match Box::pin(described(client, info, &request, scope)).await {
+        match Box::pin(described(Look { request: &request, ..look })).await {
             Ok(mut rows) => {
                 let are = if columns.len() == 1 { "is" } else { "are" };
                 rows.warnings.push(format!(

@@ -19,6 +19,7 @@ use crate::transaction::{Access, Scope, rolled_back};
 const AMPLE: u64 = 1_000_000_000;
 
 /// A look at a table whose rows are to be described.
+#[derive(Clone, Copy)]
 pub(super) struct Look<'a> {
     pub(super) client: &'a Client,
     pub(super) info: &'a TableInfo,

@@ -20,7 +20,7 @@ pub enum CatalogError {
     /// A name that the server cannot look up.
     #[error("--table {name}: {why}. Give NAME or SCHEMA.NAME, quoted as in SQL if it is not all lower case")]
     Name {
-        /// As given.
+        /// The name that the user gave.
         name: String,
         /// The server's message.
         why: String,
@@ -31,7 +31,7 @@ pub enum CatalogError {
          another role"
     )]
     SchemaPrivilege {
-        /// As given.
+        /// The table that the user named.
         table: String,
         /// Its schema, quoted for SQL.
         schema: String,
@@ -60,7 +60,7 @@ pub enum CatalogError {
         }
     )]
     NoTable {
-        /// As given.
+        /// The name that the user gave.
         name: String,
         /// Tables of that name elsewhere, or of a similar one.
         alike: Vec<String>,
@@ -96,7 +96,7 @@ pub enum CatalogError {
     RowSecurity {
         /// Schema and name.
         table: String,
-        /// The role.
+        /// The role to which row-level security applies.
         role: String,
     },
     /// The role may not insert.
@@ -104,7 +104,7 @@ pub enum CatalogError {
     InsertPrivilege {
         /// Schema and name.
         table: String,
-        /// The role.
+        /// The role that lacks the privilege.
         role: String,
     },
     /// The role may not insert into a column that needs a value.
@@ -116,9 +116,9 @@ pub enum CatalogError {
     ColumnPrivilege {
         /// Schema and name.
         table: String,
-        /// The column.
+        /// The column that needs a value.
         column: String,
-        /// The role.
+        /// The role that lacks the privilege.
         role: String,
         /// Whether it has a default, or may be NULL.
         is_optional: bool,
@@ -130,7 +130,7 @@ pub enum CatalogError {
     ForeignPartition {
         /// Schema and name.
         table: String,
-        /// The partition.
+        /// The partition that is a foreign table.
         partition: String,
     },
     /// A partitioned table has no partition that could hold a row.
@@ -148,7 +148,7 @@ pub enum CatalogError {
     NoColumn {
         /// Schema and name.
         table: String,
-        /// As given.
+        /// The name that the user gave.
         column: String,
         /// Names of the table's columns.
         columns: String,
@@ -156,13 +156,13 @@ pub enum CatalogError {
     /// `--column` was given twice for a column.
     #[error("--column {column} is given twice: give it once")]
     GivenTwice {
-        /// The column.
+        /// The column that two options describe.
         column: String,
     },
     /// A spec that the column cannot have.
     #[error("--column {column}: {why}")]
     Spec {
-        /// The column.
+        /// The column that the option names.
         column: String,
         /// The fault of the value.
         why: String,
@@ -172,7 +172,7 @@ pub enum CatalogError {
     GeneratedColumn {
         /// Schema and name.
         table: String,
-        /// The column.
+        /// The generated column.
         column: String,
     },
     /// A type that no values can be made for.
@@ -185,7 +185,7 @@ pub enum CatalogError {
     UnsupportedType {
         /// Schema and name.
         table: String,
-        /// The column.
+        /// The column with this type.
         column: String,
         /// Its type as SQL has it.
         data_type: String,
@@ -199,9 +199,9 @@ pub enum CatalogError {
     Unsuited {
         /// Schema and name.
         table: String,
-        /// The column.
+        /// The column that the values are for.
         column: String,
-        /// The reason.
+        /// Why the values do not suit the column.
         why: String,
     },
     /// No value fulfils all constraints.
@@ -242,7 +242,7 @@ pub enum CatalogError {
     TooManyRows {
         /// Schema and name.
         table: String,
-        /// Asked for.
+        /// Number of rows that the user asked for.
         rows: u64,
         /// Number of rows that fit.
         most: u64,
@@ -266,7 +266,7 @@ pub enum CatalogError {
         key: String,
         /// As the server prints it.
         definition: String,
-        /// Its columns.
+        /// Columns of the key.
         columns: Box<[String]>,
     },
     /// A referenced table is empty.
@@ -314,7 +314,7 @@ pub enum CatalogError {
         constraint: String,
         /// The referenced table.
         referenced: String,
-        /// The role.
+        /// The role that may not read the keys.
         role: String,
     },
     /// Part of a composite foreign key is given in a way that the rest cannot follow.
@@ -343,7 +343,7 @@ pub enum CatalogError {
     UnknownKeys {
         /// Schema and name.
         referenced: String,
-        /// Its columns.
+        /// Columns of its key.
         columns: String,
     },
     /// A foreign key with PERIOD.
@@ -367,7 +367,7 @@ pub enum CatalogError {
     SelfReference {
         /// Schema and name.
         table: String,
-        /// The column.
+        /// The referencing column.
         column: String,
         /// The referenced column.
         referenced: String,
@@ -386,7 +386,7 @@ pub enum CatalogError {
         columns: String,
         /// The constraints with their definitions.
         constraints: String,
-        /// Candidates.
+        /// Number of rows that pgrig tried.
         tried: u64,
         /// Number of these that fulfil the constraints.
         passed: u64,
@@ -401,7 +401,7 @@ pub enum CatalogError {
     AmongTables {
         /// The text, with options for several tables.
         shown: String,
-        /// The error.
+        /// The error of the table alone.
         cause: Box<Self>,
     },
 }

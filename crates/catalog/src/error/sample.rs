@@ -16,11 +16,11 @@ pub enum SampleError {
     Check {
         /// Schema and name.
         table: String,
-        /// Its name.
+        /// Name of the CHECK constraint.
         constraint: String,
         /// As the server prints it.
         definition: String,
-        /// Its columns.
+        /// Columns that the constraint concerns.
         columns: Box<[String]>,
         /// The row, as the server prints it.
         row: String,
@@ -53,7 +53,7 @@ pub enum SampleError {
         key: String,
         /// As the server prints it.
         definition: String,
-        /// Its columns.
+        /// Columns of the key.
         columns: Box<[String]>,
         /// The row, as the server prints it.
         row: String,
@@ -70,9 +70,9 @@ pub enum SampleError {
         key: String,
         /// As the server prints it.
         definition: String,
-        /// The columns.
+        /// Columns of the key.
         columns: String,
-        /// Their value.
+        /// Value of these columns.
         value: String,
     },
     /// A sample row references a key that does not exist.
@@ -87,9 +87,9 @@ pub enum SampleError {
         constraint: String,
         /// As the server prints it.
         definition: String,
-        /// The columns.
+        /// The referencing columns.
         columns: String,
-        /// Their value.
+        /// Value of these columns.
         value: String,
     },
     /// A sample row has NULL in a NOT NULL column.
@@ -99,7 +99,7 @@ pub enum SampleError {
     NotNull {
         /// Schema and name.
         table: String,
-        /// The column.
+        /// The column that is NOT NULL.
         column: String,
         /// The row, as the server prints it.
         row: String,
@@ -111,7 +111,7 @@ pub enum SampleError {
     TooLong {
         /// Schema and name.
         table: String,
-        /// The index.
+        /// Name of the index.
         index: String,
         /// Its method and columns.
         definition: String,

@@ -59,7 +59,7 @@ pub(super) async fn server(client: &Client, expressions: &[&str]) -> Result<Opti
     Ok((!calls_others).then(|| row.get("server")))
 }
 
-/// Hashes text.
+/// Hashes the text that is written to it.
 struct Hashed(DefaultHasher);
 
 impl Write for Hashed {

@@ -49,7 +49,7 @@ pub(super) struct Sampling<'a> {
     pub(super) info: &'a TableInfo,
     pub(super) slots: &'a [Slot<'a>],
     pub(super) rules: Vec<Rule<'a>>,
-    /// Foreign keys.
+    /// Foreign keys of the table.
     pub(super) groups: &'a [Group],
     /// The parts of keys; the columns that take turns are among them.
     pub(super) parts: &'a [Part],

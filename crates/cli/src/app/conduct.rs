@@ -1,15 +1,17 @@
 //! Conducts a verb: chooses the server, shows the plan, records the run, prints results and hints.
 //!
 //! ```text
-//! on_server ─▶ (verb's plan) ─▶ explained | Recording::begin ─▶ (verb's run) ─▶ Recording::finish ─▶ Finished::close
+//! on_server ─▶ surveyed ─▶ (verb's plan) ─▶ explained | Recording::begin ─▶ (verb's run) ─▶ Recording::finish ─▶ Finished::show
 //! ```
 
 use std::path::{Path, PathBuf};
 
+use connect::Connection;
 use measure::{Environment, FORMAT_VERSION, Note, Run, Status, Trial};
 use pgserver::Home;
 use serde::Serialize;
 use serde_json::Value;
+use server::Survey;
 use server::disturbance::Checkpoints;
 use tokio::runtime::Builder;
 
@@ -19,6 +21,7 @@ use crate::app::instance::psql;
 use crate::app::printer::{OutputPosition, Printer};
 use crate::app::runs::{RunFile, identify};
 use crate::app::target::{self, Chosen};
+use crate::app::version::VERSION;
 use crate::app::{command_line, interrupt, json, report};
 
 /// Does the work in a runtime, on the server that the arguments name, and leaves that server in the
@@ -43,6 +46,31 @@ pub(crate) fn on_server(
         printer.say(format!("the server's log: {}", log.display()));
     }
     result.and(released)
+}
+
+/// Connects to the chosen server, and looks at it.
+///
+/// # Errors
+/// If the server cannot be reached or asked.
+pub(crate) async fn surveyed(chosen: &Chosen, printer: &Printer) -> Result<(Connection, Survey), Failure> {
+    let connection = chosen.connect(printer).await?;
+    let survey = Survey::of(&connection, &chosen.data_directory(None)?, VERSION).await?;
+    Ok((connection, survey))
+}
+
+/// Connects to the chosen server, and looks at it for a verb that makes tables there. `directory` is the data directory that
+/// the user names.
+///
+/// # Errors
+/// If the server cannot be reached or asked, or if no tables can be made there.
+pub(crate) async fn surveyed_for_tables(
+    chosen: &Chosen,
+    directory: Option<&Path>,
+    printer: &Printer,
+) -> Result<(Connection, Survey), Failure> {
+    let connection = chosen.connect(printer).await?;
+    let survey = Survey::for_tables(&connection, &chosen.data_directory(directory)?, VERSION).await?;
+    Ok((connection, survey))
 }
 
 /// Prints the plan of --explain: as JSON if --json is given, else as text.

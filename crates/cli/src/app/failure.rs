@@ -10,7 +10,7 @@ use measure::Status;
 /// Why a verb fails.
 #[derive(Debug)]
 pub(crate) enum Failure {
-    /// An error.
+    /// The verb failed with an error.
     Error(Box<Classed>),
     /// The work is done with a bad result, which has been printed.
     BadResult(BadResult),

@@ -12,7 +12,7 @@ const MOST_PARTS: usize = 10_000;
 pub(crate) enum PartArg {
     /// By the variables.
     Auto,
-    /// I/N.
+    /// The numbers that the option gives as I/N.
     Numbers(Numbers),
 }
 

@@ -89,7 +89,7 @@ impl<'a> ShownSteps<'a> {
         locked(&self.present).clear();
     }
 
-    /// Prints progress.
+    /// Prints a line of progress above the present step.
     pub(crate) fn say(&self, text: impl Display) {
         locked(&self.present).above(|| self.printer.say(text));
     }

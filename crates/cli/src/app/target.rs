@@ -87,7 +87,7 @@ pub(crate) fn choose(choice: &ServerChoice, home: &Home, printer: &Printer) -> R
 /// The kind of server that the arguments select.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum ServerKind {
-    /// pgrig's own.
+    /// The PostgreSQL that pgrig brings and starts.
     Own,
     /// The server that an option or the environment names.
     Named,

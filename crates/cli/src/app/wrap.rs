@@ -56,7 +56,7 @@ fn wrapped_line(line: &str, width: usize) -> String {
     whole
 }
 
-/// pgrig's commands.
+/// Names of pgrig's commands.
 pub(crate) const VERBS: [&str; 19] = [
     "fill",
     "model",

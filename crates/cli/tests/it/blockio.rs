@@ -1,12 +1,10 @@
 //! `pgrig blockio` on real servers: its numbers add up, it says what it may not do, and it leaves nothing.
 
-use crate::support::{Ran, Rig, Running, Server, observed};
+use crate::support::{NEWEST, OLDEST, Ran, Rig, Running, Server, configs_in_order, observed};
 use nix::sys::signal::Signal;
 use serde_json::Value;
 use testkit::until_some as until;
 
-const NEWEST: &str = "--pg-version 18";
-const OLDEST: &str = "--pg-version 13";
 const BLOCK: f64 = 8192.0;
 
 /// Nothing of pgrig's own is there.
@@ -248,14 +246,8 @@ fn clients_have_a_table_each() {
     let server = rig.server("");
     let document = rig.document("blockio 10MB --clients 3 --trials 2 --keep");
     assert_valid(&document);
-    let configs: Vec<&str> = document["trials"]
-        .as_array()
-        .unwrap()
-        .iter()
-        .map(|trial| trial["config"].as_str().unwrap())
-        .collect();
     let of_trial = ["total", "client 1", "client 2", "client 3"];
-    assert_eq!(configs, [of_trial, of_trial].concat());
+    assert_eq!(configs_in_order(&document), [of_trial, of_trial].concat());
     let sizes =
         "SELECT sum(pg_relation_size(oid))::bigint FROM pg_class WHERE relname ~ '^pgrig_blockio_[0-9]$'";
     assert!(is_close(observed(&document, "heap-after"), server.number(sizes) as f64));

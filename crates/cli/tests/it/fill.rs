@@ -4,11 +4,8 @@ use std::collections::BTreeMap;
 use std::process::Command;
 use std::time::Instant;
 
-use crate::support::{Rig, Server, observed};
+use crate::support::{NEWEST, OLDEST, Rig, Server, observed};
 use serde_json::Value;
-
-const NEWEST: &str = "--pg-version 18";
-const OLDEST: &str = "--pg-version 13";
 
 /// Asked for against pg_total_relation_size of the four tables.
 fn assert_size(rig: &Rig, server: &Server, bytes: f64, size: &str, options: &str) {
@@ -87,20 +84,6 @@ fn catalog(rig: &Rig, server: &Server, schema: &str) -> BTreeMap<String, String>
     rows.iter().map(|row| (row.get("name"), row.get("text"))).collect()
 }
 
-/// A checksum of all rows of the four tables, whatever their order.
-fn contents(server: &Server, schema: &str) -> Vec<(i64, String)> {
-    let tables = ["accounts", "branches", "tellers", "history"];
-    let sum = |table| {
-        let query = format!(
-            "SELECT count(*), coalesce(sum(hashtextextended(t::text, 0)), 0)::text \
-               FROM {schema}.pgbench_{table} t"
-        );
-        let row = server.row(&query);
-        (row.get(0), row.get(1))
-    };
-    tables.map(sum).into()
-}
-
 /// pgbench with these arguments; none where it is not installed, which CI does not accept.
 fn pgbench(server: &Server, schema: &str, arguments: &str) -> String {
     let mut command = Command::new("pgbench");
@@ -123,7 +106,7 @@ fn assert_like_pgbench(version: &str) {
     for (schema, options) in [("ours", ""), ("many", "--streams 2"), ("texts", "--format text")] {
         rig.done(&format!("fill --scale 3 --schema {schema} {options}"));
         assert_eq!(catalog(&rig, &server, schema), catalog(&rig, &server, "theirs"), "{options}");
-        assert_eq!(contents(&server, schema), contents(&server, "theirs"), "{options}");
+        assert_eq!(server.pgbench_rows(schema), server.pgbench_rows("theirs"), "{options}");
     }
     for script in ["tpcb-like", "simple-update", "select-only"] {
         let report = pgbench(&server, "ours", &format!("-n -c 2 -t 200 -b {script}"));
@@ -152,8 +135,8 @@ fn any_number_of_streams_gives_the_same_rows() {
     rig.done("fill --rows 243210 --schema one --streams 1");
     rig.done("fill --rows 243210 --schema three --streams 3");
     rig.done("fill --rows 243210 --schema unlogged --streams 3 --unlogged --data-only --format text");
-    assert_eq!(contents(&server, "one"), contents(&server, "three"));
-    assert_eq!(contents(&server, "one"), contents(&server, "unlogged"));
+    assert_eq!(server.pgbench_rows("one"), server.pgbench_rows("three"));
+    assert_eq!(server.pgbench_rows("one"), server.pgbench_rows("unlogged"));
     let ids = server
         .row("SELECT count(DISTINCT aid), min(aid)::bigint, max(aid)::bigint FROM three.pgbench_accounts");
     assert_eq!((ids.get(0), ids.get(1), ids.get(2)), (243_210_i64, 1_i64, 243_210_i64));

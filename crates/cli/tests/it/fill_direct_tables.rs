@@ -3,12 +3,10 @@
 
 use std::path::PathBuf;
 
-use crate::support::{Ran, Rig, Running, Server};
+use crate::support::{NEWEST, OLDEST, Ran, Rig, Running, Server};
 use serde_json::Value;
 use testkit::until_some as until;
 
-const NEWEST: &str = "--pg-version 18";
-const OLDEST: &str = "--pg-version 13";
 const BLOCK: i64 = 8192;
 /// A column of every kind, an index of every sort.
 const RICH: &str = include_str!("../data/rich.sql");

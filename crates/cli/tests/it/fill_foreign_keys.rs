@@ -4,10 +4,7 @@
 use serde_json::Value;
 use testkit::until;
 
-use crate::support::{Rig, Server, observed};
-
-const NEWEST: &str = "--pg-version 18";
-const OLDEST: &str = "--pg-version 13";
+use crate::support::{NEWEST, OLDEST, Rig, Server, observed};
 
 /// Referenced keys of several kinds: gapless integers, integers with gaps, uuids, two columns.
 const TABLES: &str = "

@@ -2,25 +2,9 @@
 
 use std::process::{Command, Stdio};
 
-use crate::support::{Rig, Server, observed};
+use crate::support::{NEWEST, OLDEST, Rig, Server, observed};
 use serde_json::Value;
 use testkit::{Need, require};
-
-const NEWEST: &str = "--pg-version 18";
-const OLDEST: &str = "--pg-version 13";
-
-/// A checksum of all rows of pgbench's tables in a schema, whatever their order.
-fn contents(server: &Server, schema: &str) -> Vec<(i64, String)> {
-    let sum = |table| {
-        let query = format!(
-            "SELECT count(*), coalesce(sum(hashtextextended(t::text, 0)), 0)::text \
-               FROM {schema}.pgbench_{table} t"
-        );
-        let row = server.row(&query);
-        (row.get(0), row.get(1))
-    };
-    ["accounts", "branches", "tellers", "history"].map(sum).into()
-}
 
 /// Bytes of everything in a schema but sequences.
 fn total(server: &Server, schema: &str) -> i64 {
@@ -40,7 +24,7 @@ fn assert_methods(version: &str) {
     let rig = Rig::new();
     let server = rig.server(version);
     rig.done(&format!("fill --rows {rows} --schema plain --streams 1"));
-    let plain = contents(&server, "plain");
+    let plain = server.pgbench_rows("plain");
     for options in [
         "--chunk 5MB",
         "--partitions 3",
@@ -58,7 +42,7 @@ fn assert_methods(version: &str) {
         "--index none --format text --partitions 2",
     ] {
         rig.done(&format!("fill --rows {rows} --schema s --drop {options}"));
-        assert_eq!(contents(&server, "s"), plain, "{options}");
+        assert_eq!(server.pgbench_rows("s"), plain, "{options}");
         let left = "SELECT count(*) FROM pg_class WHERE relname LIKE 'pgrig%'";
         assert_eq!(server.number(left), 0, "{options}");
     }
@@ -131,7 +115,7 @@ fn partitions_and_foreign_keys_are_those_of_pgbench() {
         assert!(output.status.success(), "{output:?}");
         rig.done(&format!("fill --scale 2 --schema ours --drop {options}"));
         assert_eq!(catalog(&server, "ours"), catalog(&server, "theirs"), "{options}");
-        assert_eq!(contents(&server, "ours"), contents(&server, "theirs"), "{options}");
+        assert_eq!(server.pgbench_rows("ours"), server.pgbench_rows("theirs"), "{options}");
     }
 }
 
@@ -152,7 +136,7 @@ fn steps_can_be_done_one_by_one() {
     assert_eq!(server.number("SELECT count(*) FROM pg_constraint WHERE conname LIKE 'pgbench%fkey'"), 5);
     assert_eq!(server.number("SELECT count(*) FROM pg_constraint WHERE conname LIKE 'pgbench%pkey'"), 3);
     rig.done("fill --rows 150000 --schema plain");
-    assert_eq!(contents(&server, "public"), contents(&server, "plain"));
+    assert_eq!(server.pgbench_rows("public"), server.pgbench_rows("plain"));
 }
 
 #[test]

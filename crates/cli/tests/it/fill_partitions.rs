@@ -8,10 +8,7 @@ use testkit::until_some as until;
 
 use crate::support::proof::Proof;
 use crate::support::victims::kill_server;
-use crate::support::{Rig, Server};
-
-const NEWEST: &str = "--pg-version 18";
-const OLDEST: &str = "--pg-version 13";
+use crate::support::{NEWEST, OLDEST, Rig, Server};
 
 /// Orders by month, their items by hash, both with keys to and from partitioned tables.
 const SHOP: &str = "

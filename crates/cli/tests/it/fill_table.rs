@@ -1,10 +1,8 @@
 //! `pgrig fill --table`: tables of the user's own, on real servers of the newest and the oldest version.
 
 use crate::support::victims::{Chance, Victim, killed, killed_while_held};
-use crate::support::{Ran, Rig, Running, Server, observed};
+use crate::support::{NEWEST, OLDEST, Ran, Rig, Running, Server, observed};
 
-const NEWEST: &str = "--pg-version 18";
-const OLDEST: &str = "--pg-version 13";
 /// Customers, products, orders and their items; three partitioned tables.
 const SHOP: &str = include_str!("../data/shop.sql");
 

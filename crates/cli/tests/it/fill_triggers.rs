@@ -1,9 +1,6 @@
 //! `pgrig fill --triggers off`: part of the request, and refused where it means nothing or the role may not do it.
 
-use crate::support::Rig;
-
-const NEWEST: &str = "--pg-version 18";
-const OLDEST: &str = "--pg-version 13";
+use crate::support::{NEWEST, OLDEST, Rig};
 
 /// Rows that only COPY loads, with a trigger and a foreign key.
 const WATCHED: &str = "

@@ -66,6 +66,7 @@ mod testdb_bench;
 mod testdb_bench_accidents;
 mod testdb_dump;
 mod testdb_dump_accidents;
+mod testdb_keeper;
 mod testdb_lend;
 mod testdb_live;
 mod testdb_serve;

@@ -3,13 +3,10 @@
 
 use std::process::Stdio;
 
-use crate::support::{Ran, Rig, Running, Server};
+use crate::support::{NEWEST, OLDEST, Ran, Rig, Running, Server};
 use nix::sys::signal::Signal;
 use serde_json::Value;
 use testkit::until_some as until;
-
-const NEWEST: &str = "--pg-version 18";
-const OLDEST: &str = "--pg-version 13";
 
 /// Runs `pgrig micro` with arguments that have blanks in them.
 fn micro(rig: &Rig, arguments: &[&str]) -> Ran {

@@ -4,10 +4,10 @@ use std::collections::BTreeSet;
 use std::fs;
 
 use crate::support::bench::{
-    NEWEST, OLDEST, SCHEMA, SHORT, assert_forced_out, assert_nothing_left, assert_says, bench, configs,
-    databases, named, read, schema, seeing, seen, set, suite,
+    SCHEMA, SHORT, assert_forced_out, assert_nothing_left, assert_says, bench, configs, databases, named,
+    read, schema, seeing, seen, set, suite,
 };
-use crate::support::{Ran, Rig};
+use crate::support::{NEWEST, OLDEST, Ran, Rig};
 use testkit::until_some as until;
 
 fn each_way_is_what_it_says(version: &str) {

@@ -3,10 +3,10 @@
 use std::fs;
 
 use crate::support::bench::{
-    NEWEST, OLDEST, SHORT, assert_forced_out, assert_nothing_left, assert_says, databases, in_memory, named,
-    read, schema, suite,
+    SHORT, assert_forced_out, assert_nothing_left, assert_says, databases, in_memory, named, read, schema,
+    suite,
 };
-use crate::support::{Ran, Rig, Running, Server};
+use crate::support::{NEWEST, OLDEST, Ran, Rig, Running, Server};
 use nix::sys::signal::{Signal, killpg};
 use nix::unistd::Pid;
 use testkit::until_some as until;

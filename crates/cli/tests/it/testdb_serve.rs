@@ -65,10 +65,10 @@ fn serve_lends_keeps_renews_and_takes_back() {
     let http = service.http();
     assert_eq!(lending.list("lent"), BTreeSet::from([name(&before)]), "it took over from the keeper before");
 
-    let loan = http.get("/database?for=600").json();
-    assert_eq!(lending.items(&loan), 2);
-    let renewed = http.post(&format!("/databases/{}/renew", name(&loan)), "{\"for\": 3600}");
-    assert!(renewed.json()["expires"].as_i64() > loan["expires"].as_i64(), "{renewed:?}");
+    let lease = http.get("/database?for=600").json();
+    assert_eq!(lending.items(&lease), 2);
+    let renewed = http.post(&format!("/databases/{}/renew", name(&lease)), "{\"for\": 3600}");
+    assert!(renewed.json()["expires"].as_i64() > lease["expires"].as_i64(), "{renewed:?}");
     let url = http.get("/database?format=url");
     assert!(url.body.starts_with("postgresql://postgres@/pgrig_testdb_"), "{url:?}");
     let kept = http.get("/database").json();
@@ -76,9 +76,9 @@ fn serve_lends_keeps_renews_and_takes_back() {
     assert_eq!(http.post(&keep, "").status, 403, "anybody could have kept databases without end");
     assert_eq!(http.post("/databases", "{\"keep\": true}").status, 403);
     rig.done(&format!("testdb keep {}", name(&kept)));
-    assert_eq!(http.request("DELETE", &format!("/databases/{}?wait", name(&loan)), &[], "").status, 204);
-    assert!(!lending.is_there(&name(&loan)));
-    assert_eq!(http.request("DELETE", &format!("/databases/{}", name(&loan)), &[], "").status, 404);
+    assert_eq!(http.request("DELETE", &format!("/databases/{}?wait", name(&lease)), &[], "").status, 204);
+    assert!(!lending.is_there(&name(&lease)));
+    assert_eq!(http.request("DELETE", &format!("/databases/{}", name(&lease)), &[], "").status, 404);
     assert_eq!(http.request("DELETE", "/databases/postgres", &[], "").status, 404);
 
     let status = http.get("/status").json();
@@ -153,8 +153,8 @@ fn serve_is_for_nobody_s_web_page_and_offers_over_tcp_what_it_was_told_to() {
 
     let service = Service::start(&rig, &format!("--listen unix:{}", socket.display()));
     assert_eq!(service.url, format!("unix:{}", socket.display()));
-    let loan = service.http().get(&format!("/database?from={}", other.display()));
-    assert_eq!(lending.items(&loan.json()), 2);
+    let lease = service.http().get(&format!("/database?from={}", other.display()));
+    assert_eq!(lending.items(&lease.json()), 2);
     service.interrupt();
     assert!(!socket.exists());
 

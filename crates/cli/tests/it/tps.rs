@@ -3,14 +3,11 @@
 use std::fs;
 use std::path::PathBuf;
 
-use crate::support::{Ran, Rig, Server, observed};
+use crate::support::{NEWEST, OLDEST, Ran, Rig, Server, observed};
 use measure::Latencies;
 use nix::sys::signal::Signal;
 use serde_json::Value;
 use testkit::until_some as until;
-
-const NEWEST: &str = "--pg-version 18";
-const OLDEST: &str = "--pg-version 13";
 
 fn assert_valid(document: &Value) {
     let schema: Value = serde_json::from_str(measure::SCHEMA).unwrap();

@@ -5,21 +5,14 @@ use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
 use std::process::Command;
 
-use crate::support::{Ran, Rig, Running, Server};
+use crate::support::{NEWEST, OLDEST, Ran, Rig, Running, Server, configs_in_order};
 use nix::sys::signal::{Signal, kill};
 use nix::unistd::Pid;
 use serde_json::Value;
 use testkit::until_some as until;
 
-const OLDEST: &str = "--pg-version 13";
-const NEWEST: &str = "--pg-version 18";
 /// In what order does not matter here.
 const SHORT: &str = "-T 0.3 --trials 1 --random-seed 1";
-
-fn configs(document: &Value) -> Vec<String> {
-    let trials = document["trials"].as_array().unwrap();
-    trials.iter().map(|trial| trial["config"].as_str().unwrap().to_owned()).collect()
-}
 
 fn show(server: &Server<'_>, name: &str) -> String {
     server.row(&format!("SHOW {name}")).get(0)
@@ -86,7 +79,7 @@ fn durability_by_clients(version: &str) {
     let ran = rig.done(&format!("tps --matrix durability --matrix clients=1,2 {SHORT} {json}"));
     let document: Value = serde_json::from_str(&fs::read_to_string(file).unwrap()).unwrap();
     assert_eq!(document["status"], "done");
-    let mut configs = configs(&document);
+    let mut configs = configs_in_order(&document);
     configs.sort();
     let mut expected = Vec::new();
     for durability in ["async", "dangerous", "normal", "unlogged"] {
@@ -150,6 +143,13 @@ fn a_server_that_is_dangerous_already_is_refused() {
 /// A matrix in the middle of its first trial, in which everything is changed.
 fn in_the_middle(rig: &Rig, url: &str, arguments: &str) -> Running {
     in_the_middle_of(rig, url, arguments, |pgrig| pgrig)
+}
+
+/// Kills pgrig in the middle of a matrix on a named server.
+fn kill_in_the_middle(rig: &Rig, server: &Server<'_>) {
+    let pgrig = in_the_middle(rig, &server.url, &format!("--allow-dangerous-settings {}", named(server)));
+    pgrig.signal(Signal::SIGKILL);
+    pgrig.end();
 }
 
 fn in_the_middle_of(
@@ -257,12 +257,7 @@ fn a_password_comes_from_the_verb_or_the_user_learns_how_to_give_it() {
     let server = filled(&rig, &format!("{NEWEST} --tcp"));
     server.execute("CREATE ROLE plain LOGIN; GRANT ALL ON ALL TABLES IN SCHEMA public TO plain");
     let named = named(&server);
-    let kill_in_the_middle = || {
-        let pgrig = in_the_middle(&rig, &server.url, &format!("--allow-dangerous-settings {named}"));
-        pgrig.signal(Signal::SIGKILL);
-        pgrig.end();
-    };
-    kill_in_the_middle();
+    kill_in_the_middle(&rig, &server);
     assert_eq!(rig.done("size --scale 1").stderr, "", "a verb without a server leaves journals alone");
     let ran = rig.done("server status");
     let remedy = "put the password into PGPASSWORD, and run pgrig server status";
@@ -272,7 +267,7 @@ fn a_password_comes_from_the_verb_or_the_user_learns_how_to_give_it() {
     assert_says(&ran, 0, &["and did not restore it", "restored now: fsync = on"]);
     assert_put_back(&rig, &server);
 
-    kill_in_the_middle();
+    kill_in_the_middle(&rig, &server);
     let status = rig.status();
     let socket = format!("-h {} -p {} -d postgres", status["socket_dir"].as_str().unwrap(), status["port"]);
     let ran = rig.run(&format!("tps -T 1 -U plain {socket}"));
@@ -289,10 +284,7 @@ fn tables_that_a_crash_emptied_are_named() {
     for version in [NEWEST, OLDEST] {
         let rig = Rig::new().of_others();
         let server = filled(&rig, version);
-        let pgrig =
-            in_the_middle(&rig, &server.url, &format!("--allow-dangerous-settings {}", named(&server)));
-        pgrig.signal(Signal::SIGKILL);
-        pgrig.end();
+        kill_in_the_middle(&rig, &server);
         let client = rig.connect(&server.url);
         let backend: i32 = rig.block_on(client.query_one("SELECT pg_backend_pid()", &[])).unwrap().get(0);
         kill(Pid::from_raw(backend), Signal::SIGKILL).unwrap();
@@ -383,10 +375,7 @@ fn after_a_kill_the_next_verb_puts_everything_back_on_a_named_server() {
     for version in [NEWEST, OLDEST] {
         let rig = Rig::new().of_others();
         let server = filled(&rig, version);
-        let pgrig =
-            in_the_middle(&rig, &server.url, &format!("--allow-dangerous-settings {}", named(&server)));
-        pgrig.signal(Signal::SIGKILL);
-        pgrig.end();
+        kill_in_the_middle(&rig, &server);
         assert_eq!(show(&server, "fsync"), "off");
         let _locks = lock_all(&rig.home.path().join("journal"));
         let next = format!("blockio 10MB --explain {}", named(&server));
@@ -484,7 +473,7 @@ fn settings_that_need_a_restart_are_varied_on_pgrigs_own_server() {
     assert_says(&ran, 2, &["division by zero"]);
     let document =
         rig.document(&format!("tps --matrix shared_buffers=48MB,96MB --matrix durability {SHORT}"));
-    assert_eq!(configs(&document).len(), 8);
+    assert_eq!(configs_in_order(&document).len(), 8);
     let ran = rig.run(&format!("{shared} --matrix shared_buffers=1kB"));
     assert_says(&ran, 1, &["cannot be restarted with shared_buffers=1kB"]);
     let server = rig.server("");

@@ -9,6 +9,7 @@ use std::time::Duration;
 use crate::support::{Rig, Running, Server};
 use nix::sys::signal::Signal;
 use testkit::until_some as until;
+use tokio_postgres::error::SqlState;
 
 /// Accepts connections and never says a word, until the test ends.
 fn silent_port() -> (TcpListener, u16) {
@@ -85,7 +86,7 @@ fn a_server_in_recovery_is_waited_for() {
     let server = rig.spawn("server start");
     until("the server recovers", || {
         let error = rig.block_on(crate::support::connect(&url)).err()?;
-        (error.code()?.code() == "57P03").then_some(())
+        (*error.code()? == SqlState::CANNOT_CONNECT_NOW).then_some(())
     });
     let told = rig.home.path().join("told");
     let mut command = rig.command("fill 5MB --method copy -d");

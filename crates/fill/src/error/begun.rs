@@ -26,7 +26,7 @@ pub enum BegunError {
          command that began it, or drop these tables"
     )]
     Unmade {
-        /// The tables.
+        /// Names of the tables.
         tables: String,
     },
     /// An unfinished fill that another command began.
@@ -36,7 +36,7 @@ pub enum BegunError {
         if *.may_forget { "give --no-resume to forget the unfinished fill; or " } else { "" }
     )]
     Unfinished {
-        /// The schema.
+        /// Schema of the unfinished fill.
         schema: String,
         /// The options that differ, as a phrase.
         differences: String,
@@ -66,9 +66,9 @@ pub enum BegunError {
     /// The tables of an unfinished fill are not as it left them.
     #[error("cannot complete the interrupted fill: {table} {problem}. Nothing was changed. {remedy}")]
     NotAsLeft {
-        /// The table.
+        /// The table that differs.
         table: String,
-        /// The difference.
+        /// The difference, as a predicate of the table.
         problem: String,
         /// The way to start over.
         remedy: String,
@@ -96,7 +96,7 @@ pub enum BegunError {
         "another process is already part {number} of {of} of this fill: give this one another number, or wait until that one ends"
     )]
     PartTaken {
-        /// The number.
+        /// Number of the part.
         number: u32,
         /// Number of all parts.
         of: u32,

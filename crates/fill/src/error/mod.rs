@@ -48,7 +48,7 @@ pub enum FillError {
     /// A scale that pgbench's tables cannot have.
     #[error("--scale {scale} is out of range: give 1 to {most}")]
     Scale {
-        /// Asked for.
+        /// The scale that the user gave.
         scale: u64,
         /// The most that one table holds.
         most: u64,
@@ -56,7 +56,7 @@ pub enum FillError {
     /// A number of rows that one table cannot have.
     #[error("--rows {rows} is out of range: give 1 to {most}")]
     Rows {
-        /// Asked for.
+        /// The number of rows that the user gave.
         rows: u64,
         /// The most that one table holds.
         most: u64,
@@ -76,7 +76,7 @@ pub enum FillError {
     /// More loading connections than the server takes.
     #[error("--streams {streams} is too many for this server's max_connections: give at most {most}")]
     Streams {
-        /// Asked for.
+        /// The number of streams that the user gave.
         streams: u16,
         /// Left of max_connections beside pgrig's other sessions.
         most: u32,
@@ -93,7 +93,7 @@ pub enum FillError {
     CycleKey {
         /// The foreign key's name.
         key: String,
-        /// Its table.
+        /// The referencing table.
         table: String,
         /// The referenced table.
         referenced: String,
@@ -144,7 +144,7 @@ pub enum FillError {
     SchemaInterrupted {
         /// Tables that are filled.
         filled: usize,
-        /// All tables.
+        /// Number of all tables.
         of: usize,
     },
     /// A table of a schema could not be filled.
@@ -157,7 +157,7 @@ pub enum FillError {
         table: String,
         /// Tables that are filled.
         filled: usize,
-        /// All tables.
+        /// Number of all tables.
         of: usize,
         /// The way to start over.
         start_over: StartOver,
@@ -182,7 +182,7 @@ pub enum FillError {
     /// The steps need tables that do not exist.
     #[error("schema {schema} has no {}: add t to --init-steps, or give another --schema", tables.join(", "))]
     NoTables {
-        /// The schema.
+        /// Schema that lacks the tables.
         schema: String,
         /// The missing tables.
         tables: Vec<String>,
@@ -190,9 +190,9 @@ pub enum FillError {
     /// The table of pgrig's own has rows, and the request does not add to them.
     #[error("{schema}.{table} has rows: give --append to add rows, or --drop to replace the tables")]
     HasRows {
-        /// The schema.
+        /// Schema of the table.
         schema: String,
-        /// The table.
+        /// Name of the table that has rows.
         table: String,
     },
     /// The user's table has rows already.
@@ -202,7 +202,7 @@ pub enum FillError {
         if excluded.is_empty() { String::new() } else { format!("; to fill only the other tables, give {excluded}") }
     )]
     OwnTableHasRows {
-        /// The table.
+        /// Schema and name.
         table: String,
         /// The TRUNCATE that empties the tables with rows, as SQL, or the command that runs it.
         truncate: String,
@@ -214,7 +214,7 @@ pub enum FillError {
     /// A tablespace that is not there or not allowed.
     #[error("tablespace {name} {problem}")]
     Tablespace {
-        /// Asked for.
+        /// The name that the user gave.
         name: String,
         /// The problem, with the remedy.
         problem: String,
@@ -227,9 +227,9 @@ pub enum FillError {
         shown(role)
     )]
     LedgerPrivilege {
-        /// The role.
+        /// The role that lacks the privilege.
         role: String,
-        /// The schema.
+        /// Schema of the ledger.
         schema: String,
     },
     /// Tables with the names of the fill's tables exist.
@@ -239,7 +239,7 @@ pub enum FillError {
         if *.emptied { " (unlogged and empty, as a crash of the server leaves them)" } else { "" }
     )]
     TablesExist {
-        /// The schema.
+        /// Schema of the existing tables.
         schema: String,
         /// Names of the existing relations.
         tables: Vec<String>,
@@ -249,7 +249,7 @@ pub enum FillError {
     /// A relation has the name of one of the tables, and is nothing that --drop drops.
     #[error("{name} in schema {schema} is not a table, and --drop drops only tables: give another --schema")]
     NotATable {
-        /// The schema.
+        /// Schema of the existing relation.
         schema: String,
         /// Name of the existing relation.
         name: String,
@@ -294,7 +294,7 @@ pub enum FillError {
          or give --rows", bytes(*size), if *most == 1 { "row" } else { "rows" }, bytes(*about)
     )]
     KeysTooFew {
-        /// The table.
+        /// The table that cannot grow.
         table: String,
         /// Asked for, bytes.
         size: u64,
@@ -311,9 +311,9 @@ pub enum FillError {
          then run for each row"
     )]
     Triggers {
-        /// The table.
+        /// The table that needs its triggers.
         table: String,
-        /// The reason.
+        /// Why the triggers cannot be disabled.
         why: String,
     },
     /// A probe cannot be run.
@@ -334,9 +334,9 @@ pub enum FillError {
     /// A step failed.
     #[error("{} failed: {source}\n{remains}", step.name())]
     Step {
-        /// The step.
+        /// The step that failed.
         step: InitStep,
-        /// The reason.
+        /// Why the step failed.
         source: Box<Cause>,
         /// The state of the tables.
         remains: Remains,

@@ -47,7 +47,7 @@ pub(crate) struct LedgerHeader {
     /// The relations that rows go to, as they were when the fill began or was last resumed.
     #[serde(rename = "roster")]
     pub relations: Relations,
-    /// pgbench's scale.
+    /// Scale of pgbench's tables.
     pub scale: u64,
     /// Branches that were there before.
     pub(crate) scale_before: u64,

@@ -185,7 +185,7 @@ impl Relations {
         Ok(self)
     }
 
-    /// All relations.
+    /// The leaves, then pgbench's small tables.
     pub(crate) fn all(&self) -> impl Iterator<Item = &Relation> {
         let small = self.small.iter().flat_map(|small| [&small.history, &small.tellers, &small.branches]);
         self.leaves.iter().chain(small)

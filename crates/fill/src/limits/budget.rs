@@ -14,7 +14,7 @@ use server::volume::Space;
 const LOOK_AGAIN: Duration = Duration::from_millis(100);
 
 /// Bounds of the time between two attempts after the server has reported a shortage. The time is
-/// half of what has been waited so far.
+/// half of the wait so far.
 const SHORTEST_RETRY: Duration = Duration::from_secs(1);
 const LONGEST_RETRY: Duration = Duration::from_secs(30);
 

@@ -260,8 +260,8 @@ fn step() -> impl Strategy<Value = Step> {
 }
 
 proptest! {
-    /// Whatever order things happen in: what is used, what running chunks still take and what later
-    /// steps need never touch what stays free; marks are told once, and events in order.
+    /// In any order of events, the used space, the space that running chunks still take, and the space for later steps leave
+    /// the reserve free; each mark is reported once, and events in order.
     #[test]
     fn what_stays_free_stays_free(
         steps in prop::collection::vec(step(), 1..200),

@@ -127,7 +127,7 @@ pub struct Group {
 
 impl Group {
     /// A chunk that stands for itself.
-    pub const ALONE: Self = Self { chunks: 1, begun: false };
+    pub(crate) const ALONE: Self = Self { chunks: 1, begun: false };
 }
 
 /// The space that a chunk takes, bytes; known before it begins.

@@ -18,7 +18,7 @@ pub enum LimitsError {
          or {instead}"
     )]
     Unseen {
-        /// The flag.
+        /// The option that needs the volume.
         flag: &'static str,
         /// Alternatives that need no view of the volume.
         instead: &'static str,

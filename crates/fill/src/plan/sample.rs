@@ -16,7 +16,7 @@ const SAMPLE: &str = "pgrig_sizes";
 
 /// Rows of a table that are loaded into a temporary one.
 pub(crate) struct Sample<'a> {
-    /// The table.
+    /// Facts of the table.
     pub(crate) info: &'a TableInfo,
     /// Description of its rows.
     pub(crate) table: &'a Table,

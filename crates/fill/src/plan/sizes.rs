@@ -35,7 +35,7 @@ impl Sizes {
 
     /// The excess of `self` over `other`.
     #[must_use]
-    pub fn less(self, other: Self) -> Self {
+    pub(crate) fn less(self, other: Self) -> Self {
         Self { heap: self.heap.saturating_sub(other.heap), index: self.index.saturating_sub(other.index) }
     }
 

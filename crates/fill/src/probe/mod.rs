@@ -7,8 +7,8 @@
 //! ```
 //!
 //! A point takes at least a few executions; a budget of time limits the rest. Each execution goes
-//! to another random place, and none is discarded as a warm-up: the cache holds what the fill and
-//! the earlier executions left there. Only the plan is warm, because a point begins with executions
+//! to another random place, and none is discarded as a warm-up: the cache holds the blocks that the
+//! fill and the earlier executions left there. Only the plan is warm, because a point begins with executions
 //! under EXPLAIN (ANALYZE, BUFFERS), which are not timed and tell where blocks came from. (The
 //! server's I/O statistics are not suitable: they lag, and include other sessions.)
 

@@ -14,7 +14,7 @@ use server::Session;
 use server::marked;
 use server::quote::{literal, qualified};
 
-/// Its comment.
+/// Comment of the table that holds the space.
 const MARK: &str = "room that pgrig fill keeps for the server; its next run drops it";
 /// Its size, bytes.
 pub(crate) const BALLAST: u64 = 16 << 20;

@@ -2,7 +2,7 @@
 //! look up the references of each row, which takes several times as long as loading the rows.
 //!
 //! A chunk is loaded with triggers off (`session_replication_role`) and proved before its commit. Until then nobody changes
-//! what it references: SHARE locks keep writers out of the referenced tables.
+//! the referenced rows: SHARE locks keep writers out of the referenced tables.
 
 use super::filler::Filler;
 use super::foreign_keys::{Broken, ForeignKey, RowsToCheck, broken};

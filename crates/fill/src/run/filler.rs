@@ -81,7 +81,7 @@ pub(crate) enum Stage {
     Rows {
         /// The ledger that the tables were prepared with.
         ledger: Box<Ledger>,
-        /// The chunks.
+        /// The chunks that this process loads.
         share: Share,
     },
     /// The steps after the rows, which the parts of the fill of a schema have loaded.

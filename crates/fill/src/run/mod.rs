@@ -15,8 +15,8 @@
 //! - To resume is no mode of its own: the same loop runs with some chunks recorded as loaded. Before that, [`resume`]
 //!   compares the tables with the records: oids, the number of rows in each relation, first and last id, and whether
 //!   rows from before an append are there. Any other difference refuses the fill, with the command that begins anew.
-//! - What is there after a failure is known from pgrig's own commits ([`crate::remains`]), so it can be told even when
-//!   the server is gone.
+//! - pgrig knows the state of the tables after a failure from its own commits ([`crate::remains`]), so it can report this
+//!   state even when the server is gone.
 
 mod ballast;
 mod by_set;

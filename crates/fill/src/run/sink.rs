@@ -87,8 +87,8 @@ impl<'a> Sink<'a> {
         )
     }
 
-    /// Loads the chunk's rows, with a condition only those that fulfil it, and counts them; `sent` is told of
-    /// them as they go.
+    /// Loads the chunk's rows, with a condition only those that fulfil it, and counts them; `sent` is called
+    /// with the number of rows as they go.
     pub(crate) async fn load(
         &self,
         session: &Session,

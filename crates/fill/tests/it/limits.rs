@@ -1,7 +1,6 @@
 //! Limits on real small file systems, and beside real servers.
 
 use failure::Classified;
-use std::fs;
 use std::sync::Mutex;
 use std::time::Duration;
 
@@ -16,21 +15,6 @@ use testkit::{DEADLINE, Mount, Need, Server, block_on as run, require, until_som
 
 const MB: u64 = 1_000_000;
 
-/// `body` on each kind of file system.
-fn on_each(megabytes: u32, body: impl Fn(&Mount)) {
-    if !require(Need::Mounts) {
-        return;
-    }
-    let [one, other] = [tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap()];
-    body(&Mount::tmpfs(one.path(), megabytes));
-    body(&Mount::ext4(other.path(), megabytes));
-}
-
-/// Writes a file of this size.
-fn take(mount: &Mount, name: &str, bytes: u64) {
-    fs::write(mount.path().join(name), vec![1; usize::try_from(bytes).unwrap()]).unwrap();
-}
-
 /// As a server would see it whose tables are on this mount and all else is not.
 fn volume_monitor(mount: &Mount) -> VolumeMonitor {
     let heap = Volume::of(mount.path()).unwrap();
@@ -42,7 +26,7 @@ fn volume_monitor(mount: &Mount) -> VolumeMonitor {
 
 #[test]
 fn streams_fill_to_the_brim_together_and_go_on_when_the_volume_grows() {
-    on_each(64, |mount| {
+    Mount::on_each(64, |mount| {
         let chunk = ChunkSpace { heap: 3 * MB, ..ChunkSpace::default() };
         let reserve = 5 * MB;
         let limits = Limits {
@@ -68,7 +52,7 @@ fn streams_fill_to_the_brim_together_and_go_on_when_the_volume_grows() {
                 let admission = control.before_chunk(chunk).await.unwrap();
                 let Admission::Go(ticket) = admission else { panic!("{admission:?}") };
                 // The file system's own blocks are not the chunk's.
-                take(mount, &format!("{name}{number}"), chunk.heap - 64_000);
+                mount.take(&format!("{name}{number}"), chunk.heap - 64_000);
                 // Others come in between.
                 tokio::task::yield_now().await;
                 assert!(volume.space().unwrap().free >= reserve);
@@ -130,7 +114,7 @@ fn what_needs_sight_is_refused_without() {
 
 #[test]
 fn a_volume_that_is_full_already_is_refused_and_none_is_left_to_the_clock() {
-    on_each(16, |mount| {
+    Mount::on_each(16, |mount| {
         let chunk = ChunkSpace { heap: 100 * MB, ..ChunkSpace::default() };
         let control =
             AdmissionControl::new(Limits::default(), Some(volume_monitor(mount)), Owed::default(), &|_| ());

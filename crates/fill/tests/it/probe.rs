@@ -6,6 +6,7 @@ use connect::Connection;
 use fill::{Compression, ProbeError, ProbeKind, ProbePoint, ProbeTable, Prober, turning_point};
 use page::Geometry;
 use testkit::spec;
+use tokio_postgres::error::SqlState;
 
 /// Room for all executions that a point may have.
 const PLENTY: Duration = Duration::from_mins(1);
@@ -186,13 +187,13 @@ fn what_cannot_be_run_is_refused_before_anything_is_loaded() {
             assert!(error.to_string().contains("--init-steps"), "{error}");
         }
         for (query, state) in [
-            ("SELEC 1", "42601"),
-            ("SELECT * FROM missing", "42P01"),
-            ("SELECT $3 FROM bare", "42601"),
-            ("SELECT 1; DROP TABLE bare", "42601"),
+            ("SELEC 1", SqlState::SYNTAX_ERROR),
+            ("SELECT * FROM missing", SqlState::UNDEFINED_TABLE),
+            ("SELECT $3 FROM bare", SqlState::SYNTAX_ERROR),
+            ("SELECT 1; DROP TABLE bare", SqlState::SYNTAX_ERROR),
         ] {
             let ProbeError::Query(error) = check(query).await.unwrap_err() else { panic!("{query}") };
-            assert_eq!(error.code().unwrap().code(), state, "{query}: {error:?}");
+            assert_eq!(error.code(), Some(&state), "{query}: {error:?}");
         }
         for query in [
             "DELETE FROM bare WHERE \"Aid\" = $1",
@@ -217,7 +218,7 @@ fn a_query_that_fails_while_filling_leaves_the_session_usable() {
         let mut prober = server.prober_of("bare", "SELECT 1 / (1000 - $2)");
         prober.check(&connection.client).await.unwrap();
         let error = prober.run(&connection.client, 1000, 1 << 20, PLENTY).await.unwrap_err();
-        assert_eq!(error.code().unwrap().code(), "22012");
+        assert_eq!(error.code(), Some(&SqlState::DIVISION_BY_ZERO));
         assert_eq!(prober.points(), []);
         prober.run(&connection.client, 1001, 1 << 20, Duration::ZERO).await.unwrap();
     });

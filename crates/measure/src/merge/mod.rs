@@ -55,7 +55,7 @@ pub enum MergeError {
     Latencies {
         /// The id of the run.
         id: String,
-        /// The reason.
+        /// Why they cannot be read.
         source: LatenciesError,
     },
 }

@@ -7,3 +7,4 @@ mod noise;
 mod paired;
 mod rate;
 mod schema;
+mod support;

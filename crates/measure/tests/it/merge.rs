@@ -5,10 +5,11 @@ use std::time::Duration;
 
 use measure::merge::merge;
 use measure::{
-    Environment, Event, FORMAT_VERSION, Histogram, Increment, Latencies, Machine, PackedLatencies, Run,
-    Server, Status, Trial, Unit,
+    Event, FORMAT_VERSION, Histogram, Increment, Latencies, PackedLatencies, Run, Status, Trial, Unit,
 };
 use serde_json::json;
+
+use crate::support::environment;
 
 /// Latencies of each second of a part.
 type Seconds = Vec<Vec<u64>>;
@@ -17,20 +18,6 @@ fn latencies<'a>(microseconds: impl IntoIterator<Item = &'a u64>) -> Latencies {
     let mut latencies = Latencies::default();
     microseconds.into_iter().for_each(|each| latencies.record(Duration::from_micros(*each)));
     latencies
-}
-
-fn environment() -> Environment {
-    let version = "PostgreSQL 18.6 on x86_64".to_owned();
-    Environment {
-        pgrig: "0.1.0 (commit 0123456789ab)".to_owned(),
-        server: Server { version, version_num: 180_006, block_size: 8192, settings: Vec::new() },
-        database: "d".to_owned(),
-        role: "r".to_owned(),
-        transport: "tcp h:1".to_owned(),
-        client: Machine { system: "Linux".to_owned(), cpu: "a CPU".to_owned(), cores: 2, memory: 1 << 30 },
-        server_is_local: Some(false),
-        data_volume: None,
-    }
 }
 
 /// A part that began at this time of the server, while its own trial had run for 0 s.

@@ -1,28 +1,14 @@
 //! Merging the parts of a fill: rows are added whenever they came, and runs that are no parts of one fill are refused.
 
 use measure::merge::{Merged, merge};
-use measure::{
-    Environment, Event, FORMAT_VERSION, Machine, Note, Run, Series, Server, Status, Trial, Unit, figures,
-};
+use measure::{Event, FORMAT_VERSION, Note, Run, Series, Status, Trial, Unit, figures};
 use serde_json::{Value, json};
+
+use crate::support::environment;
 
 /// The server's time at which the first part began.
 const BEGAN: f64 = 1_790_000_000.25;
 const ROWS: u64 = 1000;
-
-fn environment() -> Environment {
-    let version = "PostgreSQL 18.6 on x86_64".to_owned();
-    Environment {
-        pgrig: "0.1.0 (commit 0123456789ab)".to_owned(),
-        server: Server { version, version_num: 180_006, block_size: 8192, settings: Vec::new() },
-        database: "d".to_owned(),
-        role: "r".to_owned(),
-        transport: "tcp h:1".to_owned(),
-        client: Machine { system: "Linux".to_owned(), cpu: "a CPU".to_owned(), cores: 2, memory: 1 << 30 },
-        server_is_local: Some(false),
-        data_volume: None,
-    }
-}
 
 fn clock(at: f64, time: f64) -> Event {
     let what = json!({ "event": "clock", "time": time, "error": 0.0005, "started": 7.5, "database": 5 });

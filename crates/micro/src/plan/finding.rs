@@ -20,12 +20,12 @@ pub struct Finding {
 pub enum Kind {
     /// The planner replaced the expression by a constant.
     Folded {
-        /// The constant.
+        /// Value of the constant.
         value: String,
     },
     /// The plan lacks calls that the user's text has.
     Dropped {
-        /// The functions.
+        /// Functions that the plan does not call.
         functions: Vec<String>,
     },
     /// An expression is computed once for all rows.
@@ -43,7 +43,7 @@ pub enum Kind {
     },
     /// SQL functions were inlined.
     Inlined {
-        /// The functions.
+        /// Functions that were inlined.
         functions: Vec<String>,
     },
     /// `generate_series` makes numbers of type numeric.
@@ -52,7 +52,7 @@ pub enum Kind {
     OtherShape {
         /// The first one's.
         first: String,
-        /// This one's.
+        /// Nodes of this candidate's plan.
         this: String,
     },
     /// The execution writes temporary files.
@@ -62,14 +62,14 @@ pub enum Kind {
         /// Rows of the sample.
         rows: u64,
     },
-    /// Triggers fire.
+    /// The statement fires triggers.
     Triggers {
-        /// Their names.
+        /// Names of the triggers.
         names: Vec<String>,
     },
     /// The expression calls volatile functions of the user's own, so it may change data.
     Volatile {
-        /// The functions.
+        /// The volatile functions.
         functions: Vec<String>,
     },
     /// The expression is a SELECT of a single value, which makes a subquery of it.

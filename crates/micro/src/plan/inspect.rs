@@ -1,5 +1,5 @@
-//! Reads a candidate's plan before anything is timed, and checks that it still contains what the
-//! user wrote.
+//! Reads a candidate's plan before anything is timed, and checks that it still contains the
+//! expressions of the user.
 
 use serde_json::Value;
 use tokio_postgres::error::SqlState;

@@ -39,7 +39,7 @@ pub struct Plan {
 pub struct ArmPlan {
     /// The candidate's name, `empty` or `repeat`.
     pub name: String,
-    /// Its role.
+    /// Purpose of the statement.
     pub role: Role,
     /// SQL that creates its table, if it has one.
     pub ddl: Option<String>,
@@ -68,7 +68,7 @@ pub enum Role {
 /// A candidate without which the others are measured.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct LeftOut {
-    /// Its name.
+    /// Name of the candidate.
     pub name: String,
     /// The server's error.
     pub because: String,

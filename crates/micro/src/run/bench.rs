@@ -40,7 +40,7 @@ pub(crate) struct Bench<'a> {
     may_checkpoint: Cell<bool>,
     /// Number of checkpoints that pgrig asked for.
     pub(crate) checkpoints: Cell<u64>,
-    /// Complete rounds.
+    /// Number of complete rounds.
     pub(crate) rounds: Cell<usize>,
     notes: RefCell<Vec<String>>,
 }

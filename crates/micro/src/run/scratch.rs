@@ -1,24 +1,18 @@
 //! The objects that `micro` makes, and how it drops them: a comment marks each as pgrig's, so that the next start can
 //! drop the objects of a killed run.
 
-use std::time::{Duration, Instant};
-
 use crate::error::MicroError;
 use crate::request::Request;
 use connect::{ConnectError, Connection};
 use server::Session;
 use server::marked::{self, DropOutcome};
 use server::quote::{identifier, literal, qualified};
-use server::{refuse_odd_name, schema_for_tables};
+use server::{refuse_odd_name, schema_for_tables, take_in_hand};
 
 /// The schema that is made for a run.
 pub const SCHEMA: &str = "pgrig_micro";
 /// The comment on all that is made.
 const MARK: &str = "made by pgrig micro, whose next run drops it";
-/// Time to wait for another session at the same schema: one that a killed pgrig left behind ends by itself.
-const IN_HAND_DEADLINE: Duration = Duration::from_secs(20);
-/// Time between two attempts.
-const IN_HAND_INTERVAL: Duration = Duration::from_millis(200);
 
 /// A place for tables and extensions.
 #[derive(Debug)]
@@ -48,7 +42,7 @@ impl Scratch {
     /// schema if necessary.
     pub(crate) async fn prepare(&self, session: &Session, connection: &Connection) -> Result<(), MicroError> {
         refuse_odd_name(&self.schema)?;
-        self.take_in_hand(session).await?;
+        take_in_hand(session, "micro", &self.schema, &[format!("micro in {}", self.schema)]).await?;
         self.clear(session).await?;
         if !schema_for_tables(connection, Some(&self.schema)).await?.exists {
             let schema = identifier(&self.schema);
@@ -59,18 +53,6 @@ impl Scratch {
                     false)";
         session.row(path, &[&identifier(&self.schema)]).await?;
         Ok(())
-    }
-
-    async fn take_in_hand(&self, session: &Session) -> Result<(), MicroError> {
-        let key = format!("micro in {}", self.schema);
-        let started = Instant::now();
-        loop {
-            let Some(pid) = session.try_lock(&key).await? else { return Ok(()) };
-            if started.elapsed() > IN_HAND_DEADLINE {
-                return Err(MicroError::InHand { schema: self.schema.clone(), pid });
-            }
-            tokio::time::sleep(IN_HAND_INTERVAL).await;
-        }
     }
 
     /// Creates an extension that does not exist yet. Returns why the server refuses that, if it

@@ -21,7 +21,7 @@ pub(crate) const UNSPILLED_ROWS: u64 = LEAST_WORK_MEM * 1024 / SERIES_BYTES;
 /// A setting of the session.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Given {
-    /// Its name.
+    /// Name of the setting.
     pub name: String,
     /// Its value as SHOW gives it.
     pub value: String,

@@ -24,7 +24,7 @@ const TID: usize = 6;
 pub enum KeyLength {
     /// As integers, times and uuids.
     Fixed,
-    /// As texts.
+    /// As texts, whose lengths differ.
     Varying,
 }
 

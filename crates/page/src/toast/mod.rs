@@ -40,7 +40,7 @@ pub enum ToastStorage {
 /// Compression of values (`pg_attribute.attcompression`).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ToastCompression {
-    /// PostgreSQL's own.
+    /// The method that PostgreSQL itself has.
     Pglz,
     /// LZ4's block format.
     Lz4,

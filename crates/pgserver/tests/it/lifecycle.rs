@@ -4,6 +4,7 @@ use crate::support::{Rig, named, small, sql, stock, try_sql, versioned};
 use failure::Classified;
 use pgserver::{Binaries, Error, Instance, InstanceState, Lifetime, Profile, Spec};
 use testkit::{Need, require};
+use tokio_postgres::error::SqlState;
 
 fn data_persists(major: u16) {
     let rig = Rig::new();
@@ -151,7 +152,7 @@ fn tcp_on_demand_with_a_password() {
         let password = &running.connection().tcp.as_ref().unwrap().password;
         assert_eq!(password.len(), 48);
         let wrong = try_sql(&url.replace(password.as_str(), "guess"), query);
-        assert_eq!(wrong.unwrap_err().code().unwrap().code(), "28P01");
+        assert_eq!(wrong.unwrap_err().code(), Some(&SqlState::INVALID_PASSWORD));
         sql(running.connection(), "SELECT 1");
     }
 }

@@ -32,7 +32,7 @@ use thiserror::Error;
 const START: &str = r#"<script type="application/vnd.pgrig.run+json" data-encoding=""#;
 /// End of the start.
 const OPEN: &str = "\">";
-/// Its end.
+/// End of a data block.
 const END: &str = "</script>";
 /// Encodings of a document.
 const NUMBERS: &str = "numbers+xz+base64";

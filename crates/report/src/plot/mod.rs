@@ -25,16 +25,16 @@ pub(crate) use table::{MOST as MOST_PERIODS, Table};
 use crate::quantity::Quantity;
 use scale::Spread;
 
-/// One plot.
+/// A plot with its title and caption.
 #[derive(Clone, Debug)]
 pub(crate) struct Plot {
     /// Name of its file: `latency`.
     pub(crate) name: String,
-    /// Title.
+    /// Title above the drawing.
     pub(crate) title: String,
     /// A sentence on its content: its caption, and a description for blind readers.
     pub(crate) caption: String,
-    /// The drawing.
+    /// The values, and how they are drawn.
     pub(crate) drawing: Chart,
 }
 
@@ -57,7 +57,7 @@ pub(crate) enum Chart {
     Heat(Heat),
 }
 
-/// An axis.
+/// An axis with its label and scale.
 #[derive(Clone, Debug)]
 pub(crate) struct Axis {
     pub(crate) label: String,
@@ -78,7 +78,7 @@ pub(crate) struct Lines {
     pub(crate) spans: Vec<Span>,
 }
 
-/// One series.
+/// One series of points.
 #[derive(Clone, Debug)]
 pub(crate) struct Line {
     pub(crate) name: String,
@@ -131,7 +131,7 @@ pub(crate) struct Span {
     pub(crate) from: f64,
     pub(crate) until: f64,
     pub(crate) kind: SpanKind,
-    /// For people.
+    /// Description for readers of the plot.
     pub(crate) text: String,
 }
 
@@ -155,13 +155,13 @@ pub(crate) struct Dots {
     pub(crate) band: Option<(f64, f64, String)>,
 }
 
-/// One row.
+/// One row: a value with its interval.
 #[derive(Clone, Debug)]
 pub(crate) struct Dot {
     pub(crate) name: String,
     pub(crate) value: f64,
     pub(crate) interval: Option<(f64, f64)>,
-    /// Single observations.
+    /// The single observations behind the value.
     pub(crate) observed: Vec<f64>,
     /// A short remark, such as a verdict.
     pub(crate) remark: String,
@@ -247,7 +247,7 @@ impl Plot {
         }
     }
 
-    /// Its numbers.
+    /// The numbers of the plot as a table.
     pub(crate) fn table(&self) -> Table {
         match &self.drawing {
             Chart::Lines(chart) => table::of_lines(chart),

@@ -3,7 +3,7 @@
 /// How values are spread along an axis.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Spread {
-    /// Evenly.
+    /// Equal differences have equal lengths.
     Linear,
     /// By their logarithm.
     Log,

@@ -49,7 +49,7 @@ struct Statement<'a> {
     trial: &'a Trial,
     found: Option<&'a Value>,
     failed: Option<&'a Value>,
-    /// Ascending.
+    /// Its sizes, in ascending order.
     sizes: Vec<Size<'a>>,
     stall: Option<&'a Value>,
     blocked: Option<&'a Value>,

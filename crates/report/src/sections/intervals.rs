@@ -1,6 +1,6 @@
 //! Series of intervals: each point is the end of an interval, and the number or the percentile of that interval.
 //!
-//! The last interval of a run is as long as what is left of it: often some milliseconds. A few transactions in that time are
+//! The last interval of a run has the remaining length of the run: often some milliseconds. A few transactions in that time are
 //! neither a rate nor a percentile, and would be drawn as a spike. So it is joined with the interval before, if it is shorter
 //! than half of that.
 

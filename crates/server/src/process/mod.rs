@@ -41,7 +41,7 @@ impl Process {
     }
 
     /// This process; none without /proc.
-    pub fn this() -> Option<Self> {
+    pub(crate) fn this() -> Option<Self> {
         Self::of(std::process::id())
     }
 
@@ -82,7 +82,7 @@ impl Process {
     }
 
     /// Whether its id is valid here, or was before the machine was rebooted.
-    pub fn is_here(&self) -> bool {
+    pub(crate) fn is_here(&self) -> bool {
         let space = |machine: &str| machine.split_once(' ').map(|(_, space)| space.to_owned());
         space(&self.machine) == space(machine())
     }

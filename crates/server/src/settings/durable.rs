@@ -20,7 +20,7 @@ pub const SYNC_BY_HAND_PERHAPS: &str = "fsync may have been off during the run, 
 /// Forces everything to disk that was written while fsync was off, once fsync is on again. Returns
 /// whether the server is known to be on this machine; if not, somebody has to run sync on its host.
 ///
-/// Checkpoints without fsync forget what they should have synced, of every database of the cluster
+/// Checkpoints without fsync forget the files that they should have synced, of every database of the cluster
 /// (`ProcessSyncRequests`, src/backend/storage/sync/sync.c), and later ones do not make up for it; nor was WAL synced. So
 /// the documentation of fsync demands to "force all modified buffers in the kernel to durable storage", by sync for
 /// example. CHECKPOINT comes first: a checkpoint that is under way may still be one without fsync, and the

@@ -12,19 +12,19 @@ pub enum SettingsError {
     /// No such setting.
     #[error("the server has no setting \"{name}\": give a name from pg_settings")]
     Unknown {
-        /// As given.
+        /// The name that the user gave.
         name: String,
     },
     /// The setting cannot be changed.
     #[error("{name} was fixed when the server was built or its cluster was created: leave it out")]
     Fixed {
-        /// The setting.
+        /// Name of the setting.
         name: String,
     },
     /// It needs a restart, and the server is not pgrig's to restart.
     #[error("{name} changes only at a server start: {why}")]
     Restart {
-        /// The setting.
+        /// Name of the setting.
         name: String,
         /// The reason why a restart is impossible, and the remedy.
         why: &'static str,
@@ -32,17 +32,17 @@ pub enum SettingsError {
     /// The setting is a list, which ALTER SYSTEM would write as one name.
     #[error("pgrig does not change {name}, because it is a list: set it in the server's configuration")]
     List {
-        /// The setting.
+        /// Name of the setting.
         name: String,
     },
     /// Another source takes precedence over ALTER SYSTEM.
     #[error("{name} is set {by}, which takes precedence over ALTER SYSTEM: {remedy}")]
     Overridden {
-        /// The setting.
+        /// Name of the setting.
         name: String,
-        /// The source.
+        /// The source that takes precedence.
         by: &'static str,
-        /// Remedy.
+        /// The remedy, as an imperative.
         remedy: String,
     },
     /// The role lacks a privilege.
@@ -52,7 +52,7 @@ pub enum SettingsError {
         role: String,
         /// The missing privilege.
         what: String,
-        /// The remedy.
+        /// The remedy, as an imperative.
         remedy: String,
     },
     /// Another pgrig is changing settings of the server.
@@ -66,17 +66,17 @@ pub enum SettingsError {
     /// The server refuses the value.
     #[error("the server does not accept {name} = {value}: {error}; give a value that SET accepts")]
     Value {
-        /// The setting.
+        /// Name of the setting.
         name: String,
-        /// The value.
+        /// The value that the server refuses.
         value: String,
-        /// Its words.
+        /// The server's message.
         error: Box<ConnectError>,
     },
     /// ALTER SYSTEM failed, for another reason than the value.
     #[error("ALTER SYSTEM cannot change {name}: {error}")]
     AlterSystem {
-        /// The setting.
+        /// Name of the setting.
         name: String,
         /// The server's words.
         error: Box<ConnectError>,
@@ -84,7 +84,7 @@ pub enum SettingsError {
     /// SHOW gives another value than was set.
     #[error("ALTER SYSTEM set {name} to {wanted}, but a new session has {shown}: {why}")]
     NotInForce {
-        /// The setting.
+        /// Name of the setting.
         name: String,
         /// Value that was set.
         wanted: String,
@@ -104,7 +104,7 @@ pub enum SettingsError {
     /// A table cannot be made unlogged, or back.
     #[error("table {table} cannot be made unlogged: {why}")]
     Table {
-        /// As given.
+        /// The table that the user named.
         table: String,
         /// The reason and the remedy.
         why: String,

@@ -26,7 +26,7 @@ const EVERY: Duration = Duration::from_millis(10);
 #[derive(Debug)]
 pub struct Journal {
     path: PathBuf,
-    /// Content.
+    /// The changes that the journal holds.
     pub record: Record,
     _claim: Option<Claim>,
     /// Lock of the journal itself: older versions of pgrig check only this one.
@@ -136,7 +136,7 @@ pub enum JournalState {
 pub struct Unclaimed {
     /// Path of the file.
     pub path: PathBuf,
-    /// Content.
+    /// The changes that the journal holds.
     pub record: Record,
 }
 

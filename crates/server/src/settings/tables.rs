@@ -11,7 +11,7 @@ use crate::session::Session;
 /// A table that may be made unlogged.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Loggable {
-    /// Its name.
+    /// Schema and name.
     pub table: Table,
     /// Size with indexes and TOAST, bytes: a change of persistence rewrites all of it.
     pub bytes: u64,

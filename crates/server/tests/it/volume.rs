@@ -9,21 +9,6 @@ use testkit::{Mount, Need, Server, block_on as run, require, spec, told};
 
 const MB: u64 = 1_000_000;
 
-/// `body` on each kind of file system.
-fn on_each(megabytes: u32, body: impl Fn(&Mount)) {
-    if !require(Need::Mounts) {
-        return;
-    }
-    let [one, other] = [tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap()];
-    body(&Mount::tmpfs(one.path(), megabytes));
-    body(&Mount::ext4(other.path(), megabytes));
-}
-
-/// Writes a file of this size.
-fn take(mount: &Mount, name: &str, bytes: u64) {
-    fs::write(mount.path().join(name), vec![1; usize::try_from(bytes).unwrap()]).unwrap();
-}
-
 /// Size, used, free and percent as df has them.
 fn df(path: &Path) -> (u64, u64, u64, f64) {
     let output = told("df", &["-B1", "--output=size,used,avail,pcent", path.to_str().unwrap()]);
@@ -41,7 +26,7 @@ fn agrees_with_df(volume: &Volume) {
 
 #[test]
 fn sizes_are_those_of_df_and_follow_the_volume() {
-    on_each(64, |mount| {
+    Mount::on_each(64, |mount| {
         let below = mount.path().join("below");
         fs::create_dir(&below).unwrap();
         let volume = Volume::of(&below).unwrap();
@@ -49,7 +34,7 @@ fn sizes_are_those_of_df_and_follow_the_volume() {
         assert!(["tmpfs", "ext4"].contains(&volume.file_system()), "{}", volume.file_system());
         agrees_with_df(&volume);
         let before = volume.space().unwrap();
-        take(mount, "some", 20 * MB);
+        mount.take("some", 20 * MB);
         agrees_with_df(&volume);
         let after = volume.space().unwrap();
         assert!(before.free - after.free >= 20 * MB, "at once, written to disk or not: {before:?} {after:?}");
@@ -61,7 +46,7 @@ fn sizes_are_those_of_df_and_follow_the_volume() {
 
 #[test]
 fn one_file_system_is_one_volume() {
-    on_each(16, |mount| {
+    Mount::on_each(16, |mount| {
         let inside = Volume::of(mount.path()).unwrap();
         let outside = Volume::of(mount.path().parent().unwrap()).unwrap();
         fs::create_dir(mount.path().join("below")).unwrap();

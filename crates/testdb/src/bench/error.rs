@@ -20,7 +20,7 @@ pub enum BenchError {
     /// A variant that was asked for cannot be tried.
     #[error("{variant} cannot be tried here: {}", .missing.why)]
     Missing {
-        /// The variant.
+        /// The variant that was asked for.
         variant: Variant,
         /// The means that cannot be used, with the reason.
         missing: Missing,
@@ -39,7 +39,7 @@ pub enum BenchError {
     NotActive {
         /// In which variant.
         variant: Variant,
-        /// The setting.
+        /// Name of the setting.
         name: &'static str,
         /// Value that SHOW gives.
         shown: String,
@@ -86,9 +86,9 @@ pub enum BenchError {
     /// The script cannot be loaded.
     #[error("{script}: {error}")]
     Load {
-        /// Its file.
+        /// File with the script.
         script: String,
-        /// The error.
+        /// Why it cannot be loaded.
         error: LoadError,
     },
     /// A copy's tables cannot be made unlogged.
@@ -100,7 +100,7 @@ pub enum BenchError {
     /// The script of transactions cannot be run.
     #[error(transparent)]
     Tps(#[from] TpsError),
-    /// pgrig panicked.
+    /// The code of pgrig panicked during the bench.
     #[error(transparent)]
     Panicked(#[from] Panicked),
     /// The server does not answer.
@@ -109,7 +109,7 @@ pub enum BenchError {
     /// Changed settings or created databases could not be restored or dropped.
     #[error("pgrig could not restore everything: {error}. To restore the rest, run pgrig server status{by_hand}", by_hand = by_hand(.record.as_deref()))]
     NotPutBack {
-        /// The error.
+        /// Why it could not be restored or dropped.
         error: Box<BenchError>,
         /// Settings that are still changed.
         record: Option<Box<Record>>,

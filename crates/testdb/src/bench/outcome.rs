@@ -27,7 +27,7 @@ impl Figures {
 /// A variant's trials, round by round from the first on.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Measured {
-    /// The variant.
+    /// The variant that was measured.
     pub variant: Variant,
     /// Figures of each trial.
     pub trials: Vec<Figures>,
@@ -56,7 +56,7 @@ impl Judged {
 /// The finding on a variant.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Finding {
-    /// The variant.
+    /// The variant that was judged.
     pub variant: Variant,
     /// Median of the judged time, seconds.
     pub total: Median,
@@ -97,7 +97,7 @@ pub fn judge(measured: &[Measured], judged: Judged, threshold: f64) -> Vec<Findi
     measured.iter().filter_map(finding).collect()
 }
 
-/// Recommendation.
+/// Recommendation of a variant.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Advice {
     /// This variant. It is faster than normal, no variant is provably faster than it, and of those

@@ -30,7 +30,7 @@ impl std::fmt::Display for Cell {
 pub struct BenchPlan {
     /// The variants, and those that were left out.
     pub choice: Choice,
-    /// All combinations.
+    /// All combinations of variants and clients.
     pub cells: Vec<Cell>,
     /// Numbers of the cells in the order in which they run. If a warm-up was asked for, it is the
     /// first round.

@@ -122,7 +122,7 @@ impl FromStr for Variant {
 /// A means that cannot be used here, and the reason.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Missing {
-    /// The means.
+    /// The means that cannot be used.
     pub means: Means,
     /// The reason, as a clause.
     pub why: String,

@@ -185,7 +185,7 @@ impl fmt::Display for ListedState {
 /// A process that a database is lent to.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ListedOwner {
-    /// Process id.
+    /// ID of the process.
     pub pid: u32,
     /// Its command line; none if it is gone, or on another machine.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -259,7 +259,7 @@ pub struct Refusal {
     pub status: u16,
     /// The error, without its remedy.
     pub error: String,
-    /// The remedy.
+    /// The remedy, if there is one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub remedy: Option<String>,
 }

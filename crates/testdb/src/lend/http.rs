@@ -175,7 +175,7 @@ async fn answer(request: Request<Incoming>, access: Access, handle: &KeeperHandl
     })
 }
 
-/// A response.
+/// A response with this status and body.
 pub(super) fn respond(status: StatusCode, kind: &'static str, body: String) -> Response<Full<Bytes>> {
     let response = Response::builder().status(status).header(CONTENT_TYPE, kind);
     response.body(Full::new(body.into())).expect("a valid header")

@@ -3,7 +3,7 @@
 //! ```text
 //!  client ─── HTTP ──▶ http ─▶ routes ─▶ keeper (loop) ─▶ state: facts in, actions out
 //!  curl, tests ────────▲                    │  ▲
-//!                                           ▼  │ what came of it
+//!                                           ▼  │ results
 //!                                          executor ─▶ PostgreSQL: templates, spares, leases
 //! ```
 //!
@@ -18,7 +18,7 @@
 //! **The server holds all state.** The comment of each database (`tag`) has its purpose, keeper, template, owner (pid,
 //! start time, boot id, pid namespace) and end. A database that is being made has another name (`name`) and a mark that
 //! CREATE DATABASE can set, its connection limit; comment and final name come in one transaction. So a killed keeper
-//! loses nothing: the next one reads the comments, drops what is unfinished or whose owner is gone, and adopts the rest.
+//! loses nothing: the next one reads the comments, drops databases that are unfinished or have no owner any more, and adopts the rest.
 //! It first ends the statements that the server still runs for the killed keeper. A database is marked as lent before
 //! the client gets it. Marks do not wait for the disk, and a crash of the server empties unlogged tables: spares and
 //! unlogged templates from before a crash (`pg_stat_bgwriter.stats_reset` shows one) are dropped.

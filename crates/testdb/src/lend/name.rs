@@ -49,7 +49,7 @@ impl fmt::Display for KeeperId {
 /// The purpose of a database, as its name says.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum Meaning {
-    /// A template.
+    /// A template, from which leases are copied.
     Template,
     /// A copy that is lent, or will be.
     Lease,

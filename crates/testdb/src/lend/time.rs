@@ -10,7 +10,7 @@ use serde::{Deserialize, Serialize};
 pub(super) struct Time(u64);
 
 impl Time {
-    /// This moment.
+    /// The time by the system's clock.
     pub(super) fn now() -> Self {
         let since = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default();
         Self::default().after(since)

@@ -72,7 +72,7 @@ pub(super) struct Parts {
 }
 
 impl Parts {
-    /// Starts reading.
+    /// Starts to read the source in a thread of its own.
     pub(super) fn read(source: Source, unlogger: Option<Unlogger>) -> Result<Self, LoadError> {
         let (sender, arriving) = mpsc::channel(AHEAD);
         thread::Builder::new()

@@ -14,7 +14,7 @@ const TOO_MANY_LOCKS: &str = "the server has no room for the locks of one transa
 /// A publication that tables are in.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Publication {
-    /// Its name.
+    /// Name of the publication.
     pub name: String,
     /// `FOR ALL TABLES`: no table can be taken out of it.
     pub(crate) is_of_all: bool,
@@ -28,7 +28,7 @@ pub enum UnlogError {
         "there is no schema \"{schema}\" in this database: check the name; names are as in pg_namespace, not folded to lower case"
     )]
     NoSchema {
-        /// As given.
+        /// The name that the user gave.
         schema: String,
     },
     /// A table to keep does not exist.
@@ -37,7 +37,7 @@ pub enum UnlogError {
          all lower case"
     )]
     NoTable {
-        /// As given.
+        /// The name that the user gave.
         name: String,
     },
     /// The server takes no changes.
@@ -48,7 +48,7 @@ pub enum UnlogError {
     NotOwner {
         /// The table or sequence, qualified.
         object: String,
-        /// Its owner.
+        /// The role that owns the object.
         owner: String,
     },
     /// Tables would leave a publication.
@@ -78,7 +78,7 @@ pub enum UnlogError {
     /// Triggers of a foreign key that must be dropped and added again are disabled, and would come back enabled.
     #[error("{}, or give --exclude-table {}", disabled_triggers(.constraint, .table), shell_word(.table))]
     DisabledTriggers {
-        /// The constraint.
+        /// Name of the foreign key.
         constraint: String,
         /// Its table, qualified.
         table: String,
@@ -105,7 +105,7 @@ pub enum UnlogError {
     /// A statement failed.
     #[error("{error}; the transaction was rolled back, and nothing was changed. The statement: {statement}")]
     Statement {
-        /// The statement.
+        /// The statement that failed.
         statement: String,
         /// The server's words.
         error: ConnectError,

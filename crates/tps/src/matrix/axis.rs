@@ -55,9 +55,9 @@ pub enum Axis {
     Protocol(Vec<Protocol>),
     /// A setting of the server.
     Setting {
-        /// Its name.
+        /// Name of the setting.
         name: String,
-        /// Its values.
+        /// Values of the setting: at least one, all different.
         values: Vec<String>,
     },
 }

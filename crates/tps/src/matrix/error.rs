@@ -28,11 +28,11 @@ pub enum MatrixError {
     /// A setting makes the level "normal" impossible.
     #[error("the server runs with {name} = {shown}, so pgrig cannot measure durability=normal: {remedy}")]
     NotNormal {
-        /// The setting.
+        /// Name of the setting.
         name: String,
         /// Value that SHOW gives.
         shown: String,
-        /// The remedy.
+        /// The remedy, as an imperative.
         remedy: String,
     },
     /// An unlogged table makes the level "normal" impossible.
@@ -41,7 +41,7 @@ pub enum MatrixError {
          or fill it without --unlogged"
     )]
     Unlogged {
-        /// The table.
+        /// The table that is unlogged.
         table: String,
     },
     /// pgrig does not know the tables that the scripts write.
@@ -55,13 +55,13 @@ pub enum MatrixError {
     /// A setting is not in force in a session.
     #[error("{name} is {shown} in a new session, not {wanted}: {remedy}")]
     NotInForce {
-        /// The setting.
+        /// Name of the setting.
         name: String,
         /// Value that was asked for.
         wanted: String,
         /// Value that SHOW gives.
         shown: String,
-        /// The remedy.
+        /// The remedy, as an imperative.
         remedy: String,
     },
     /// The server does not start with the new settings.
@@ -69,13 +69,13 @@ pub enum MatrixError {
     Restart {
         /// The settings, as ` with shared_buffers=1TB`, or nothing.
         with: String,
-        /// The reason.
+        /// Why the server does not start.
         why: String,
     },
     /// A trial failed.
     #[error(transparent)]
     Tps(#[from] TpsError),
-    /// pgrig panicked.
+    /// The code of pgrig panicked during the matrix.
     #[error(transparent)]
     Panicked(#[from] Panicked),
     /// The server does not answer.
@@ -86,7 +86,7 @@ pub enum MatrixError {
     Lost {
         /// Its number, from 1.
         trial: usize,
-        /// Its cell.
+        /// Name of its cell.
         cell: String,
         /// Why the first client was lost.
         why: String,
@@ -104,7 +104,7 @@ pub enum MatrixError {
     /// Settings or tables could not be restored.
     #[error("{}pgrig could not restore the server: {error}. {}", before(ended.as_deref()), left(record, path))]
     NotPutBack {
-        /// The error.
+        /// Why they could not be restored.
         error: Box<SettingsError>,
         /// The error that had ended the matrix before, if any.
         ended: Option<Box<MatrixError>>,

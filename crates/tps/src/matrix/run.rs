@@ -21,7 +21,7 @@ const REFUSED: [SqlState; 3] =
 
 /// Server and journals of a matrix.
 pub struct Site<'a> {
-    /// The server.
+    /// Target of the server.
     pub target: &'a Target,
     /// The server's name in the journal.
     pub place: ServerRef,
@@ -45,7 +45,7 @@ pub trait MatrixObserver: Sync {
 pub struct ReadyTrial<'a> {
     /// Its number, from 1.
     pub number: usize,
-    /// Its cell.
+    /// The cell that the trial measures.
     pub cell: &'a Cell,
     /// The server as its clients reach it.
     pub target: &'a Target,
@@ -295,7 +295,7 @@ impl<'a> Bench<'a> {
         }
     }
 
-    /// Restores everything.
+    /// Restores settings and tables.
     async fn finish(self, result: Result<(), MatrixError>) -> Result<(), MatrixError> {
         let Some(changer) = self.changer else { return result };
         self.observer.putting_back();

@@ -27,7 +27,7 @@ const LOOK: Duration = Duration::from_millis(5);
 pub(crate) enum Need {
     /// Data on its socket.
     Answer,
-    /// This time.
+    /// This point in time.
     Time(Instant),
     /// The turn of other clients.
     Turn,
@@ -35,7 +35,7 @@ pub(crate) enum Need {
     Nothing,
 }
 
-/// A client.
+/// A client of the run: one connection that carries out scripts.
 pub(crate) struct Client {
     pub(crate) number: usize,
     /// Variables and random numbers.
@@ -97,7 +97,7 @@ pub(crate) enum At {
 #[derive(Clone, Debug)]
 pub(crate) struct Transaction {
     pub(crate) script: usize,
-    /// Scheduled start.
+    /// Start by the schedule; latency counts from it.
     pub(crate) scheduled: Instant,
     pub(crate) tries: u32,
     /// Number of Sync messages of the pipeline so far; none outside of a pipeline.

@@ -2,7 +2,7 @@
 
 use std::time::Instant;
 
-/// The time of the last reading. What a client does without waiting takes no time worth measuring,
+/// The time of the last reading. Work that a client does without waiting takes no time worth measuring,
 /// so one reading is enough for all of it.
 #[derive(Debug, Default)]
 pub(crate) struct Clock(Option<Instant>);

@@ -38,7 +38,7 @@ pub(crate) struct Common<'r> {
 
 /// Input of a job.
 pub(crate) struct Start {
-    /// Its number.
+    /// Number of the job.
     pub(crate) job: usize,
     /// Random numbers: for script choices, and for the schedule.
     pub(crate) randoms: [Random; 2],

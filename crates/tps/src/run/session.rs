@@ -13,7 +13,7 @@ use crate::run::Run;
 use crate::run::wire::{TransactionStatus, Wire};
 use connect::{Canceller, RawConnection};
 
-/// A connection.
+/// The connection of a client, and its state.
 pub(crate) struct Session {
     pub(crate) wire: Wire,
     /// Transaction status of the last answer.

@@ -99,7 +99,7 @@ impl Waiter {
     }
 }
 
-/// Longest wait.
+/// Limit of a wait.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Until {
     /// Do not wait.

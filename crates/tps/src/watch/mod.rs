@@ -2,7 +2,7 @@
 //!
 //! ```text
 //!  looks, one a second ──▶ checkpoints, vacuums, other sessions, WAL ─┐
-//!  looks, ten a second ──▶ what the run's sessions wait for ──────────┼──▶ Watched: figures, notes
+//!  looks, ten a second ──▶ waits of the run's sessions ───────────────┼──▶ Watched: figures, notes
 //!  /proc, getrusage ─────▶ processors, disk, pgrig's own CPU ─────────┘
 //! ```
 //!
@@ -128,14 +128,9 @@ impl Watch {
         self.part.send_replace(WatchPhase::Measured);
     }
 
-    /// Ends the measured part.
-    pub fn over(&self) {
-        self.part.send_replace(WatchPhase::Over);
-    }
-
-    /// Observations until [`Self::over`], or until now. Nothing if nothing was measured.
+    /// Ends the measured part, and returns its observations. Nothing if nothing was measured.
     pub async fn finish(self) -> Watched {
-        self.over();
+        self.part.send_replace(WatchPhase::Over);
         self.task.await.unwrap_or_default()
     }
 }

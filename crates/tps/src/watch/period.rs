@@ -27,7 +27,7 @@ pub struct Maintained {
     pub(crate) periods: Vec<Period>,
 }
 
-/// Finds checkpoints.
+/// Finds the periods in which checkpoints run.
 #[derive(Debug, Default)]
 pub(super) struct Checkpoints {
     last: Option<String>,

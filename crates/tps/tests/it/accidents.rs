@@ -6,9 +6,9 @@ use nix::sys::signal::{Signal, kill};
 use nix::unistd::Pid;
 use script::Definition;
 use testkit::{until, until_async};
-use tps::{Connecting, End, Length, Protocol, Request, TpsError};
+use tps::{Connecting, End, Length, Outcome, Protocol, Request, TpsError};
 
-use crate::support::{Database, MAJORS, PROTOCOLS, Server, on_newest, on_servers, request, runtime};
+use crate::support::{Database, MAJORS, Notes, PROTOCOLS, Server, on_newest, on_servers, request, runtime};
 
 /// Far longer than any test.
 const FOR_EVER: Length = Length::Time(Duration::from_hours(1));
@@ -191,6 +191,18 @@ async fn kill_while_busy(database: &Database) {
     kill(Pid::from_raw(database.server.pid().cast_signed()), Signal::SIGQUIT).unwrap();
 }
 
+/// The outcome of a run whose server is killed when some transactions have been carried out.
+fn outcome_of_killed_server(database: &Database, request: Request) -> Outcome {
+    runtime().block_on(async {
+        let connection = database.connect().await;
+        let plan = tps::Plan::new(&connection, request).await.unwrap();
+        let notes = Notes::default();
+        let run =
+            tps::run(std::slice::from_ref(&database.target), &plan, &notes, Box::pin(std::future::pending()));
+        tokio::join!(run, kill_while_busy(database)).0.unwrap()
+    })
+}
+
 async fn until_busy(database: &Database) {
     let connection = database.connect().await;
     let busy = "SELECT count(*) FROM pg_stat_activity WHERE datname = current_database() \
@@ -208,18 +220,7 @@ fn a_lost_server_ends_the_run() {
         let mut request = request(PASS);
         database.execute("CREATE SEQUENCE passed");
         (request.clients, request.jobs, request.length, request.rate) = (5, 2, FOR_EVER, rate);
-        let outcome = runtime().block_on(async {
-            let connection = database.connect().await;
-            let plan = tps::Plan::new(&connection, request).await.unwrap();
-            let notes = crate::support::Notes::default();
-            let run = tps::run(
-                std::slice::from_ref(&database.target),
-                &plan,
-                &notes,
-                Box::pin(std::future::pending()),
-            );
-            tokio::join!(run, kill_while_busy(&database)).0.unwrap()
-        });
+        let outcome = outcome_of_killed_server(&database, request);
         assert_eq!(outcome.end, End::Lost);
         assert_eq!(outcome.lost.len(), 5);
         assert!(outcome.all.counts.succeeded > 0);
@@ -233,14 +234,7 @@ fn a_server_that_does_not_come_back_ends_clients_that_connect_each_time() {
     database.execute("CREATE SEQUENCE passed");
     (request.clients, request.jobs, request.length) = (4, 4, FOR_EVER);
     request.connecting = Connecting::EachTransaction;
-    let outcome = runtime().block_on(async {
-        let connection = database.connect().await;
-        let plan = tps::Plan::new(&connection, request).await.unwrap();
-        let notes = crate::support::Notes::default();
-        let run =
-            tps::run(std::slice::from_ref(&database.target), &plan, &notes, Box::pin(std::future::pending()));
-        tokio::join!(run, kill_while_busy(&database)).0.unwrap()
-    });
+    let outcome = outcome_of_killed_server(&database, request);
     assert_eq!((outcome.end, outcome.lost.len()), (End::Lost, 4));
 }
 
@@ -293,7 +287,7 @@ fn a_run_that_is_given_up_leaves_nothing_behind() {
         runtime().block_on(async {
             let connection = database.connect().await;
             let plan = tps::Plan::new(&connection, request).await.unwrap();
-            let notes = crate::support::Notes::default();
+            let notes = Notes::default();
             let run = tps::run(
                 std::slice::from_ref(&database.target),
                 &plan,

@@ -134,7 +134,7 @@ const ALL: f64 = 0.999;
 struct Counts<'a> {
     parts: &'a [PairedColumn],
     rows: &'a [Row],
-    /// All rows.
+    /// Number of all rows together.
     all: f64,
 }
 

@@ -68,7 +68,7 @@ pub(super) struct PairedColumn {
 pub(super) enum By {
     /// NULL from all other values.
     Null,
-    /// All values.
+    /// Each value from all others.
     Value,
     /// All values; and how often each occurs, because there are more of them than the statistics list.
     Counted,

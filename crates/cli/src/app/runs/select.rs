@@ -36,7 +36,7 @@ const MOST_LISTED: usize = 10;
 pub(crate) enum Labelled {
     /// Complete runs: others cannot be compared.
     Complete,
-    /// All runs.
+    /// All runs, complete or not.
     All,
 }
 

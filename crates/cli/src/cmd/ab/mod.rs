@@ -46,7 +46,7 @@ pub(crate) struct Arm {
     /// Its letter: a, b, …
     pub(crate) letter: char,
     program: PathBuf,
-    /// The verb.
+    /// The verb, with its subcommand if it has one.
     verb: Vec<OsString>,
     /// All words after the verb.
     rest: Vec<OsString>,

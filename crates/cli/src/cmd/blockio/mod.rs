@@ -7,7 +7,6 @@ mod text;
 use blockio::{self, Baseline, Plan, Request};
 use measure::Note;
 use pgserver::Home;
-use server::Survey;
 use tokio::runtime::Builder;
 
 use crate::app::conduct::{self, Begun, Recording, Shown, on_server};
@@ -17,7 +16,6 @@ use crate::app::json;
 use crate::app::printer::{Printer, first_paragraph};
 use crate::app::runs::{Labelled, Selection};
 use crate::app::target::Chosen;
-use crate::app::version::VERSION;
 use crate::cmd::blockio::args::BlockioArgs;
 use crate::cmd::blockio::progress::BlockioProgress;
 
@@ -47,8 +45,7 @@ async fn measure(
     chosen: &Chosen,
     printer: &Printer,
 ) -> Result<(), Failure> {
-    let connection = chosen.connect(printer).await?;
-    let survey = Survey::for_tables(&connection, &chosen.data_directory(None)?, VERSION).await?;
+    let (connection, survey) = conduct::surveyed_for_tables(chosen, None, printer).await?;
     if !arguments.explain {
         blockio::clear_leftovers(&chosen.target, request).await?;
     }

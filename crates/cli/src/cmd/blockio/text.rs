@@ -87,7 +87,7 @@ fn relations(plan: &Plan) -> Vec<String> {
     vec![buffers, memory]
 }
 
-/// The results.
+/// The results as tables.
 pub(crate) fn results(plan: &Plan, run: &Run) -> String {
     let mut parts = Vec::new();
     if plan.request.mode == Mode::Compat {

@@ -38,7 +38,7 @@ pub(crate) const LEVELS: [(Level, &str); 7] = [
 ];
 
 impl Level {
-    /// Its flags.
+    /// The flags that the level stands for.
     pub(crate) fn flags(self) -> &'static str {
         LEVELS.iter().find(|(level, _)| *level == self).map_or("", |(_, flags)| flags)
     }

@@ -34,7 +34,6 @@ use crate::app::interrupt::interrupted;
 use crate::app::json;
 use crate::app::printer::Printer;
 use crate::app::target::Chosen;
-use crate::app::version::VERSION;
 use crate::cmd::fill::args::FillArgs;
 use crate::cmd::fill::progress::{FillProgress, planning};
 
@@ -129,13 +128,8 @@ async fn fill(
     chosen: &Chosen,
     printer: &Printer,
 ) -> Result<Option<TimeSpent>, Failure> {
-    let connection = chosen.connect(printer).await?;
-    let survey = Survey::for_tables(
-        &connection,
-        &chosen.data_directory(arguments.data_directory.as_deref())?,
-        VERSION,
-    )
-    .await?;
+    let (connection, survey) =
+        conduct::surveyed_for_tables(chosen, arguments.data_directory.as_deref(), printer).await?;
     let arrival = arrival(arguments, request.part, chosen, printer).await?;
     if !arguments.explain {
         clear_abandoned(home, chosen, &connection, &survey, printer).await;

@@ -15,7 +15,7 @@ const WIDEST_NAME: usize = 44;
 /// The longest budget that pgrig suggests, seconds.
 const LONGEST_BUDGET: f64 = 3600.0;
 
-/// The plan.
+/// The plan of a run, as --explain and the beginning of a run show it.
 pub(crate) fn plan(plan: &Plan, request: &Request) -> String {
     let mut text = "plan".to_owned();
     let mut line = |name: &str, value: String| {

@@ -14,7 +14,6 @@ mod watched;
 use measure::{Event, Finding, Metrics};
 use pgserver::Home;
 use serde_json::{Value, json};
-use server::Survey;
 use tokio::runtime::Builder;
 use tps::{Outcome, Parsed, Plan, TPS, TpsError};
 
@@ -24,7 +23,6 @@ use crate::app::failure::{BadResult, Failure, Usage};
 use crate::app::instance::{create_database, existing_or};
 use crate::app::printer::Printer;
 use crate::app::target::{Chosen, ServerKind, server_kind};
-use crate::app::version::VERSION;
 use crate::cmd::tps::args::TpsArgs;
 use crate::cmd::tps::targets::Targets;
 
@@ -101,8 +99,8 @@ async fn measure(
     chosen: &Chosen,
     printer: &Printer,
 ) -> Result<(), Failure> {
-    let connection = chosen.connect(printer).await?;
-    let environment = Survey::of(&connection, &chosen.data_directory(None)?, VERSION).await?.environment;
+    let (connection, survey) = conduct::surveyed(chosen, printer).await?;
+    let environment = survey.environment;
     let plan = parsed.clone().plan(&connection).await?;
     let targets = Targets::open(arguments, &plan, parsed, chosen, printer).await?;
     if plan.request.targets.is_empty() {

@@ -20,7 +20,7 @@ const COMMAND_WIDTH: usize = 46;
 /// Wait events that are shown.
 const MOST_WAITS: usize = 6;
 
-/// The plan.
+/// The plan of a run, as text.
 pub(crate) fn plan(arguments: &TpsArgs, plan: &Plan, environment: &Environment) -> String {
     let request = &plan.request;
     let mut text = String::new();

@@ -8,10 +8,8 @@ use std::path::{Path, PathBuf};
 use pgserver::Home;
 use serde_json::Value;
 
-use super::{Ran, Rig, Server};
+use super::{Ran, Rig, Server, configs_in_order};
 
-pub const OLDEST: &str = "--pg-version 13";
-pub const NEWEST: &str = "--pg-version 18";
 /// Options for a short bench, in tests that do not check its measurements.
 pub const SHORT: &str = "--trials 1 --no-warm-up";
 
@@ -59,8 +57,7 @@ pub fn set(lines: &[&str]) -> BTreeSet<String> {
 }
 
 pub fn configs(document: &Value) -> BTreeSet<String> {
-    let trials = document["trials"].as_array().unwrap();
-    trials.iter().map(|trial| trial["config"].as_str().unwrap().to_owned()).collect()
+    configs_in_order(document).into_iter().collect()
 }
 
 pub fn journals(rig: &Rig) -> usize {

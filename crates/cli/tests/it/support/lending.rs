@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::TcpStream;
 use std::path::PathBuf;
-use std::process::{Child, Stdio};
+use std::process::{Child, Command, Stdio};
 
 use nix::sys::signal::{Signal, kill};
 use nix::unistd::Pid;
@@ -15,6 +15,9 @@ use testkit::until_some as until;
 
 pub const SCHEMA: &str = "CREATE TABLE item (id int PRIMARY KEY, name text);\n\
                       COPY item FROM stdin;\n1\tone\n2\ttwo\n\\.\n";
+
+/// The mark of a database that a keeper has not finished.
+pub const MAKING: &str = "CONNECTION LIMIT 1885827689";
 
 /// The socket's directory of a server.
 pub fn socket(server: &Server) -> String {
@@ -75,8 +78,8 @@ impl<'a> Lending<'a> {
     }
 
     /// Number of rows in the table of a lent database.
-    pub fn items(&self, loan: &Value) -> i64 {
-        let url = self.url(&name(loan));
+    pub fn items(&self, lease: &Value) -> i64 {
+        let url = self.url(&name(lease));
         let client = self.rig.connect(&url);
         self.rig.block_on(client.query_one("SELECT count(*) FROM item", &[])).unwrap().get(0)
     }
@@ -99,6 +102,22 @@ pub fn keeper(rig: &Rig) -> Pid {
     Pid::from_raw(i32::try_from(status.json()["pid"].as_i64().unwrap()).unwrap())
 }
 
+/// The id of the only keeper of a home.
+pub fn keeper_id(rig: &Rig) -> String {
+    let mut entries = std::fs::read_dir(rig.home.path().join("testdb")).unwrap().flatten();
+    entries.next().unwrap().file_name().into_string().unwrap()
+}
+
+/// Gives a command the environment of another one.
+pub fn inherit(command: &mut Command, from: &Command) {
+    for (key, value) in from.get_envs() {
+        match value {
+            Some(value) => command.env(key, value),
+            None => command.env_remove(key),
+        };
+    }
+}
+
 pub fn kill_keeper(rig: &Rig) {
     let keeper = keeper(rig);
     kill(keeper, Signal::SIGKILL).unwrap();
@@ -112,8 +131,8 @@ impl Drop for Lending<'_> {
     }
 }
 
-pub fn name(loan: &Value) -> String {
-    loan["name"].as_str().unwrap().to_owned()
+pub fn name(lease: &Value) -> String {
+    lease["name"].as_str().unwrap().to_owned()
 }
 
 /// `pgrig testdb serve`, ended with the test.

@@ -20,6 +20,11 @@ use testkit::{Mount, Need, directory, disk_directory, require, templates};
 use tokio::runtime::Runtime;
 use tokio_postgres::{Client, NoTls, Row};
 
+/// The newest release, as an option of pgrig.
+pub const NEWEST: &str = "--pg-version 18";
+/// The oldest release that pgrig supports, as an option of pgrig.
+pub const OLDEST: &str = "--pg-version 13";
+
 /// A PGRIG_HOME in a temporary directory; PostgreSQL itself is fetched once for all tests.
 pub struct Rig {
     /// A small file system that is the home. Before it, so that it is unmounted first.
@@ -217,6 +222,18 @@ impl<'a> Server<'a> {
         self.row(query).get(0)
     }
 
+    /// Number and checksum of the rows of each of pgbench's tables in a schema, whatever their order.
+    pub fn pgbench_rows(&self, schema: &str) -> [(i64, String); 4] {
+        ["accounts", "branches", "tellers", "history"].map(|table| {
+            let query = format!(
+                "SELECT count(*), coalesce(sum(hashtextextended(t::text, 0)), 0)::text \
+                   FROM {schema}.pgbench_{table} t"
+            );
+            let row = self.row(&query);
+            (row.get(0), row.get(1))
+        })
+    }
+
     pub fn execute(&self, sql: &str) {
         let client = self.rig.connect(&self.url);
         self.rig.block_on(client.batch_execute(sql)).unwrap();
@@ -299,6 +316,12 @@ pub fn observed(document: &Value, name: &str) -> f64 {
     let observations = document["trials"][0]["observations"].as_array().unwrap();
     let found = observations.iter().find(|observation| observation["name"] == name);
     found.unwrap_or_else(|| panic!("no {name} in {document:#}"))["value"].as_f64().unwrap()
+}
+
+/// Names of the configurations of a document's trials, in the order of the trials.
+pub fn configs_in_order(document: &Value) -> Vec<String> {
+    let trials = document["trials"].as_array().unwrap();
+    trials.iter().map(|trial| trial["config"].as_str().unwrap().to_owned()).collect()
 }
 
 pub async fn connect(url: &str) -> Result<Client, tokio_postgres::Error> {

@@ -1,13 +1,12 @@
 //! Fills that are killed in the middle.
 
-use std::time::Instant;
 use tokio_postgres::Client;
 
 use nix::sys::signal::{Signal, kill};
 use nix::unistd::Pid;
 
 use super::{Rig, Running, connect};
-use testkit::{DEADLINE, until_some as until};
+use testkit::until_some as until;
 
 /// A repeatable sequence, so that a failure can be repeated: Knuth's MMIX generator.
 pub struct Chance(pub u64);
@@ -110,12 +109,14 @@ impl Victim {
 pub fn killed(mut pgrig: Running, rig: &Rig, url: &str, ledger: &str, victim: Victim, chunks: i64) -> bool {
     let mut ledger = Ledger::of(rig, url, ledger);
     let before = ledger.chunks().unwrap_or(0);
-    let started = Instant::now();
-    while ledger.chunks().is_none_or(|done| done < before + chunks) {
-        assert!(started.elapsed() < DEADLINE, "no chunks come in");
-        if pgrig.has_ended() {
-            return pgrig.end().code == Some(0);
+    let is_over = until("chunks come in", || {
+        if ledger.chunks().is_some_and(|done| done >= before + chunks) {
+            return Some(false);
         }
+        pgrig.has_ended().then_some(true)
+    });
+    if is_over {
+        return pgrig.end().code == Some(0);
     }
     match victim {
         Victim::Pgrig => pgrig.signal(Signal::SIGKILL),

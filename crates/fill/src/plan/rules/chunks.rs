@@ -160,7 +160,7 @@ impl Rules<'_> {
         blocks * u64::from(self.geometry().rows_per_page(tuple, fillfactor))
     }
 
-    /// Whether checkpoints may be forced to write what COPY leaves in shared_buffers: only on pgrig's
+    /// Whether checkpoints may be forced to write the blocks that COPY leaves in shared_buffers: only on pgrig's
     /// own server, where they disturb nobody, and only for a table that is logged but needs no WAL.
     fn may_write_behind(&self) -> bool {
         let two_cores = self.site.cores.is_some_and(|cores| cores >= 2);

@@ -32,7 +32,7 @@ pub enum Abandoned {
     },
     /// Files may be left.
     Left {
-        /// The record.
+        /// Path of the record.
         record: PathBuf,
         /// Why the files stay.
         why: String,

@@ -43,7 +43,7 @@ pub enum Failure {
          --column"
     )]
     Broken {
-        /// The table.
+        /// Name of the table.
         table: String,
         /// Names of CHECKs or of a foreign key.
         constraints: String,
@@ -56,7 +56,7 @@ pub enum Failure {
          the key with --column"
     )]
     NoPartition {
-        /// The table.
+        /// Name of the partitioned table.
         table: String,
         /// The row's partition key as text.
         key: String,

@@ -234,7 +234,7 @@ pub(super) struct Gathered<'a> {
 }
 
 impl<'a> Gathered<'a> {
-    /// None yet.
+    /// A collection without pages.
     pub(super) fn of(index: &'a IndexFile) -> Self {
         Self { index, open: BTreeMap::new(), spare: Vec::new() }
     }

@@ -106,8 +106,8 @@ pub(super) struct Direct<'a> {
 
 impl Direct<'_> {
     /// Fills the empty relation of this qualified name, which the session's transaction has
-    /// created, with its indexes, and returns the number of rows. `sent` is told of rows as they
-    /// are written. The caller proves the foreign keys, commits, and then closes the record of the
+    /// created, with its indexes, and returns the number of rows. `sent` is called with the
+    /// number of rows as they are written. The caller proves the foreign keys, commits, and then closes the record of the
     /// files.
     pub(super) async fn load(
         &self,

@@ -20,7 +20,7 @@ pub(super) struct Pieces {
 pub(super) struct Piece {
     /// Its number, from 0.
     pub(super) number: u64,
-    /// The rows.
+    /// Rows of the piece, in order.
     pub(super) rows: Batch,
     /// Whether no more come.
     pub(super) is_last: bool,

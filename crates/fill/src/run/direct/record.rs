@@ -27,7 +27,7 @@ struct Format {
     format_version: u32,
 }
 
-/// The record.
+/// The files that a process writes, recorded before it creates them.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(super) struct Record {
     pub(super) format_version: u32,

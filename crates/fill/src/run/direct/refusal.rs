@@ -19,7 +19,7 @@ pub enum NotDirect {
          directory"
     )]
     Copy {
-        /// The file.
+        /// The file that is missing or differs.
         path: String,
     },
     /// pgrig may not write the server's files.
@@ -88,7 +88,7 @@ pub enum NotDirect {
     Partition {
         /// Qualified and quoted.
         name: String,
-        /// The reason.
+        /// Why the partition cannot be written.
         why: Box<NotDirect>,
     },
     /// An existing table cannot be given new files.
@@ -103,9 +103,9 @@ pub enum NotDirect {
     /// The relation is not as it should be in the transaction that fills it.
     #[error("{relation} is not as expected: {problem}. Nothing was written")]
     Relation {
-        /// Its name.
+        /// Name of the relation.
         relation: String,
-        /// The problem.
+        /// The property that is not as expected.
         problem: String,
     },
 }

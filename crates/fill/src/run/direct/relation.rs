@@ -19,7 +19,7 @@ use crate::run::foreign_keys::ForeignKey;
 use server::Session;
 use server::quote::shown;
 
-/// A table.
+/// Facts of a table that decide whether pgrig can write its files.
 #[derive(Clone, Debug)]
 #[expect(clippy::struct_excessive_bools, reason = "facts that are independent of each other")]
 pub(crate) struct Relation {

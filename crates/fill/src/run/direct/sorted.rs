@@ -274,7 +274,7 @@ fn finish(
 struct Text {
     /// Its first eight bytes as a number, which decide most comparisons.
     prefix: u64,
-    /// Its offset.
+    /// Offset of its characters.
     start: usize,
     length: usize,
     place: TupleId,

@@ -28,23 +28,23 @@ pub(super) struct Paired {
 /// A column that has the value of another table's column in each row.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Copied {
-    /// The column.
+    /// Name of the column.
     pub(super) column: String,
     /// Index of the other table.
     pub(super) table: usize,
-    /// Its column.
+    /// Name of the column from which it takes its values.
     pub(super) source: String,
 }
 
 /// Index of a table, and the name of a column.
-type Place<'a> = (usize, &'a str);
+type ColumnOf<'a> = (usize, &'a str);
 
 /// Tables of a cycle, in the order in which they are filled.
 struct Pairing<'a> {
     tables: &'a [TableInfo],
     members: &'a [usize],
     /// Classes of columns; the one that has values of its own comes first.
-    classes: Vec<Vec<Place<'a>>>,
+    classes: Vec<Vec<ColumnOf<'a>>>,
 }
 
 impl Paired {
@@ -117,7 +117,7 @@ fn in_order(tables: &[TableInfo], cycle: &[usize]) -> Vec<(usize, Vec<ForeignKey
 impl<'a> Pairing<'a> {
     /// None if two columns of one table would have to be equal.
     fn of(tables: &'a [TableInfo], members: &'a [usize]) -> Option<Self> {
-        let mut classes: Vec<Vec<Place<'a>>> = Vec::new();
+        let mut classes: Vec<Vec<ColumnOf<'a>>> = Vec::new();
         for &table in members {
             for key in keys_into(tables, table, members) {
                 let other = members.iter().copied().find(|&other| is_referenced(key, &tables[other]))?;
@@ -126,7 +126,7 @@ impl<'a> Pairing<'a> {
                 }
             }
         }
-        let is_once = |class: &Vec<Place<'_>>| {
+        let is_once = |class: &Vec<ColumnOf<'_>>| {
             members.iter().all(|member| class.iter().filter(|(table, _)| table == member).count() <= 1)
         };
         if !classes.iter().all(is_once) {
@@ -142,7 +142,7 @@ impl<'a> Pairing<'a> {
     }
 
     /// The column with the least rank has values of its own: one with a sequence, else one that is referenced.
-    fn rank(&self, (table, name): Place<'_>) -> (bool, bool, Option<usize>) {
+    fn rank(&self, (table, name): ColumnOf<'_>) -> (bool, bool, Option<usize>) {
         let has_sequence = self.tables[table].column(name).is_some_and(has_sequence);
         let references = |key: &ForeignKeyInfo| {
             is_referenced(key, &self.tables[table]) && key.referenced.columns.iter().any(|of| of == name)
@@ -156,7 +156,7 @@ impl<'a> Pairing<'a> {
     }
 
     /// The column of which a column is a copy; none if it is none.
-    fn source(&self, table: usize, name: &str) -> Option<Place<'a>> {
+    fn source(&self, table: usize, name: &str) -> Option<ColumnOf<'a>> {
         let class = self.classes.iter().find(|class| class.contains(&(table, name)))?;
         class.first().copied().filter(|own| *own != (table, name))
     }
@@ -206,9 +206,9 @@ impl<'a> Pairing<'a> {
     /// their table has the same CHECK.
     fn keeps_check(&self, table: usize, expression: &str) -> bool {
         let names = self.tables[table].columns_in(expression);
-        let sources: Vec<Option<Place<'a>>> = names.iter().map(|name| self.source(table, name)).collect();
+        let sources: Vec<Option<ColumnOf<'a>>> = names.iter().map(|name| self.source(table, name)).collect();
         let Some(of) = sources.iter().flatten().map(|(of, _)| *of).next() else { return true };
-        let is_same = |(name, source): (&&str, &Option<Place<'a>>)| *source == Some((of, *name));
+        let is_same = |(name, source): (&&str, &Option<ColumnOf<'a>>)| *source == Some((of, *name));
         let is_kept_there = self.tables[of].checks.iter().any(|check| check.expression == expression);
         is_kept_there && names.iter().zip(&sources).all(is_same)
     }
@@ -238,7 +238,7 @@ impl<'a> Pairing<'a> {
             return Some(false);
         }
         // All columns are copies from a table that references the same rows.
-        let sources: Vec<Place<'a>> =
+        let sources: Vec<ColumnOf<'a>> =
             key.columns.iter().map(|name| self.source(table, name)).collect::<Option<_>>()?;
         let of = sources.first()?.0;
         let is_same = |other: &ForeignKeyInfo| {
@@ -346,11 +346,11 @@ pub(super) fn has_sequence(column: &ColumnInfo) -> bool {
 }
 
 /// Makes two columns members of one class.
-fn join<'a>(classes: &mut Vec<Vec<Place<'a>>>, equal: [Place<'a>; 2]) {
+fn join<'a>(classes: &mut Vec<Vec<ColumnOf<'a>>>, equal: [ColumnOf<'a>; 2]) {
     let (together, apart): (Vec<_>, Vec<_>) = std::mem::take(classes)
         .into_iter()
-        .partition(|class: &Vec<Place<'a>>| class.iter().any(|place| equal.contains(place)));
-    let mut class: Vec<Place<'a>> = together.into_iter().flatten().collect();
+        .partition(|class: &Vec<ColumnOf<'a>>| class.iter().any(|place| equal.contains(place)));
+    let mut class: Vec<ColumnOf<'a>> = together.into_iter().flatten().collect();
     for place in equal {
         if !class.contains(&place) {
             class.push(place);

@@ -24,8 +24,8 @@ const REASON: &str = "two tables at once, each truncated and loaded in one trans
                       (wal_level = minimal)";
 
 impl Planner<'_> {
-    /// Makes COPY load the tables whole, if that is possible and faster. `drops` drops what is
-    /// postponed, in the session's transaction.
+    /// Makes COPY load the tables whole, if that is possible and faster. `drops` drops the
+    /// postponed keys and indexes, in the session's transaction.
     pub(super) async fn load_whole(
         &self,
         tables: &[TableInfo],

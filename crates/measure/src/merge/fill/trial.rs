@@ -60,7 +60,7 @@ impl<'a> PartTrial<'a> {
     }
 }
 
-/// A table.
+/// The trial of a table, from those of its parts.
 pub(super) fn of_table(config: &str, parts: &[PartTrial<'_>]) -> Trial {
     let loads: Vec<&Load> = parts.iter().map(|part| &part.load).collect();
     let times = Times::of(&loads);

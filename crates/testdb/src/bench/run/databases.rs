@@ -1,9 +1,9 @@
 //! The databases that a bench creates, and how they are dropped.
 //!
-//! The first database, the anchor, is empty, and its comment says who made it; all others are named
+//! The first database, the anchor, is empty, and its comment names the bench; all others are named
 //! after it. The leading session is connected to it as long as the bench lives; until the anchor
 //! exists, the session that creates it has the anchor's name as its application name. So the next
-//! bench knows what a killed one left, including what the server was still creating then (an anchor
+//! bench knows the databases of a killed one, including one that the server was still creating then (an anchor
 //! without a comment), and does not touch databases of a bench that lives.
 
 use std::time::{Duration, Instant};
@@ -37,7 +37,7 @@ pub(crate) struct Databases {
 }
 
 impl Databases {
-    /// Drops what killed benches have left, and creates the anchor. It is not interrupted half-way,
+    /// Drops the databases of killed benches, and creates the anchor. It is not interrupted half-way,
     /// because the anchor would be left behind then.
     pub(crate) async fn begin(outside: &Target, stopped: &Stopped) -> Result<Self, BenchError> {
         let anchor = format!("{PREFIX}{:016x}", fastrand::u64(..));

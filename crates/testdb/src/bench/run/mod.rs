@@ -35,7 +35,7 @@ pub struct Done {
     pub number: usize,
     /// Whether it is judged.
     pub is_judged: bool,
-    /// Measured times.
+    /// Times of the trial.
     pub figures: Figures,
     /// Settings that were in force.
     pub active: Active,
@@ -68,7 +68,7 @@ impl Done {
 /// A variant that failed and is not tried any more.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Failure {
-    /// The variant.
+    /// The variant that failed.
     pub variant: Variant,
     /// The failure: `exit status: 1`, or an error.
     pub how: String,

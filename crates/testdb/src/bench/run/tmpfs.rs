@@ -30,7 +30,7 @@ pub trait Tmpfs: Sync {
 
 /// A server in memory.
 pub struct Volatile {
-    /// The server.
+    /// Target of the running server.
     pub target: Target,
     /// Directory of its journals, which is deleted with the server.
     pub journals: PathBuf,

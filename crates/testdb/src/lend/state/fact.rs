@@ -92,7 +92,7 @@ pub(in crate::lend) enum Fact {
 pub(in crate::lend) enum Failed {
     /// The database, or the one to copy, is not there: somebody else dropped it.
     Missing,
-    /// Anything else.
+    /// A failure with any other cause.
     Other(Refusal),
 }
 

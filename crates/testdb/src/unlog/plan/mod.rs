@@ -32,7 +32,7 @@ pub struct Object {
 pub enum ObjectKind {
     /// A table that is not partitioned; it may be a partition.
     Table,
-    /// A sequence.
+    /// A sequence, from PostgreSQL 15 on.
     Sequence,
 }
 
@@ -58,17 +58,17 @@ impl fmt::Display for Object {
 /// A foreign key that closes a cycle, so that it is dropped and added again.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ForeignKey {
-    /// Its name.
+    /// Name of the constraint.
     pub name: String,
     /// The table that has it; it may be partitioned.
     pub table: Object,
     /// As pg_get_constraintdef has it, with DEFERRABLE, NOT VALID and all.
     pub definition: String,
-    /// Its comment.
+    /// Comment of the constraint, if it has one.
     pub comment: Option<String>,
 }
 
-/// One statement.
+/// One statement of the transaction.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Step {
     /// Locks the table: no other session can read or write it from here on.
@@ -90,9 +90,9 @@ pub enum Step {
     Comment {
         /// The foreign key.
         constraint: String,
-        /// Its table.
+        /// The table that has the foreign key.
         table: Object,
-        /// The comment.
+        /// Text of the comment.
         text: String,
     },
 }
@@ -138,7 +138,7 @@ impl Step {
 pub struct Left {
     /// The table, sequence or view.
     pub object: Object,
-    /// The reason.
+    /// Why it stays as it is.
     pub why: Why,
 }
 

@@ -72,7 +72,7 @@ impl Incoming {
         Ok(Some((*kind, body)))
     }
 
-    /// A body.
+    /// Bytes of a message's body.
     #[inline]
     pub(super) fn bytes(&self, body: Range<usize>) -> &[u8] {
         &self.bytes[body]

@@ -8,7 +8,7 @@ use connect::ServerError;
 pub enum Message<'w> {
     /// Rows with these columns follow, maybe none.
     RowDescription(Columns<'w>),
-    /// A row.
+    /// A row of the result.
     DataRow(Row<'w>),
     /// A statement is complete; with its tag, as in `UPDATE 1`.
     CommandComplete(&'w [u8]),

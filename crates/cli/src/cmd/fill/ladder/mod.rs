@@ -14,7 +14,7 @@ use tokio::runtime::Builder;
 
 use server::interruption::{Ended, Stopped, stop, until_stopped};
 
-use crate::app::conduct::{Begun, Recording, Shown, disturbances, on_server};
+use crate::app::conduct::{self, Begun, Recording, Shown, disturbances, on_server};
 use crate::app::failure::{BadResult, Failure, Usage};
 use crate::app::json;
 use crate::cmd::fill::{clear_abandoned, records};
@@ -23,7 +23,6 @@ use server::{Survey, settle};
 use crate::app::interrupt::interrupted;
 use crate::app::printer::Printer;
 use crate::app::target::Chosen;
-use crate::app::version::VERSION;
 use crate::cmd::fill::args::FillArgs;
 use crate::cmd::fill::level::LEVELS;
 use crate::cmd::fill::progress::FillProgress;
@@ -55,13 +54,8 @@ pub(crate) fn run(size: u64, arguments: &FillArgs, printer: &Printer) -> Result<
     let schema = arguments.schema.as_deref().unwrap_or(SCRATCH_SCHEMA);
     let rungs = rungs(size, schema)?;
     on_server(&arguments.server, &mut Builder::new_multi_thread(), printer, async |home, chosen| {
-        let connection = chosen.connect(printer).await?;
-        let survey = Survey::for_tables(
-            &connection,
-            &chosen.data_directory(arguments.data_directory.as_deref())?,
-            VERSION,
-        )
-        .await?;
+        let (connection, survey) =
+            conduct::surveyed_for_tables(chosen, arguments.data_directory.as_deref(), printer).await?;
         clear_abandoned(home, chosen, &connection, &survey, printer).await;
         clear_scratch(&chosen.target, schema).await?;
         let flags: BTreeMap<&str, &str> = rungs.iter().map(|rung| (rung.name.as_str(), rung.flags)).collect();

@@ -12,7 +12,6 @@ use fill::{
 use indicatif::{MultiProgress, ProgressDrawTarget};
 use measure::{Note, Trial, Unit};
 use pgserver::Home;
-use server::Survey;
 
 use crate::app::conduct::{self, Recording, Shown};
 use crate::app::failure::Failure;
@@ -20,7 +19,6 @@ use crate::app::interrupt::interrupted;
 use crate::app::printer::Printer;
 use crate::app::steps::ShownSteps;
 use crate::app::target::Chosen;
-use crate::app::version::VERSION;
 use crate::cmd::fill::args::FillArgs;
 use crate::cmd::fill::progress::{AllTables, FillProgress, OfSeveral, planning};
 use crate::cmd::fill::{arrival, begun, clear_abandoned, records};
@@ -43,9 +41,8 @@ pub(super) async fn fill(
     chosen: &Chosen,
     printer: &Printer,
 ) -> Result<Filled, Failure> {
-    let connection = chosen.connect(printer).await?;
-    let directory = chosen.data_directory(arguments.data_directory.as_deref())?;
-    let survey = Survey::for_tables(&connection, &directory, VERSION).await?;
+    let (connection, survey) =
+        conduct::surveyed_for_tables(chosen, arguments.data_directory.as_deref(), printer).await?;
     let arrival = arrival(arguments, request.part, chosen, printer).await?;
     if !arguments.explain {
         clear_abandoned(home, chosen, &connection, &survey, printer).await;

@@ -12,7 +12,6 @@ use std::time::Instant;
 use measure::{Environment, Note};
 use pgserver::{Home, Major, Spec};
 use serde_json::json;
-use server::Survey;
 use server::settings::SYNC_BY_HAND;
 use testdb::bench::{
     self, BenchError, BenchObserver, BenchPlan, BenchRequest, Cell, Choice, Content, Done,
@@ -22,13 +21,12 @@ use testdb::source::Source;
 use tokio::runtime::Builder;
 use tps::Plan;
 
-use crate::app::conduct::{Begun, Recording, on_server};
+use crate::app::conduct::{self, Begun, Recording, on_server};
 use crate::app::failure::{Failure, Usage};
 use crate::app::interrupt::interrupted;
 use crate::app::printer::Printer;
 use crate::app::recovery::journals;
 use crate::app::target::{self, Chosen};
-use crate::app::version::VERSION;
 use crate::cmd::testdb::args::BenchArgs;
 
 use crate::cmd::testdb::bench::memory::Memory;
@@ -126,11 +124,10 @@ async fn measure(
 }
 
 async fn surroundings(chosen: &Chosen, printer: &Printer) -> Result<Environment, Failure> {
-    let connection = chosen.connect(printer).await?;
-    let environment = Survey::of(&connection, &chosen.data_directory(None)?, VERSION).await?.environment;
+    let (connection, survey) = conduct::surveyed(chosen, printer).await?;
     // It may be the template, which nobody may be connected to.
     connection.close().await;
-    Ok(environment)
+    Ok(survey.environment)
 }
 
 /// The database that is copied where there is no script: the one that -d names, or the one that the environment names with its

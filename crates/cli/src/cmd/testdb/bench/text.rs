@@ -13,7 +13,7 @@ use crate::app::numbers::{duration, interval, rounded};
 use crate::app::table::{align_right, new_table, trimmed};
 use crate::cmd::testdb::bench::results::Results;
 
-/// The plan.
+/// The plan of a bench, as text.
 pub(crate) fn plan(plan: &BenchPlan) -> String {
     let mut text = "plan".to_owned();
     let mut line = |name: &str, value: String| {
@@ -81,7 +81,7 @@ pub(crate) fn failure(failure: &Failure) -> String {
     format!("{variant} failed, and pgrig does not try it any more: {how}")
 }
 
-/// The tables.
+/// The results as tables.
 pub(crate) fn results(results: &Results, environment: &Environment) -> String {
     let clients = results.clients();
     let findings = results.findings(clients.last().copied().flatten());

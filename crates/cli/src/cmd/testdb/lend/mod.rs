@@ -116,7 +116,7 @@ fn list(arguments: &ListArgs, printer: &Printer) -> Result<(), Failure> {
     list_text::print(&list, printer)
 }
 
-/// Keeps databases.
+/// Keeps lent databases when their owners end.
 fn keep(arguments: &KeepArgs, printer: &Printer) -> Result<(), Failure> {
     if is_absent(&arguments.server)? {
         return Err(no_database(&arguments.names[0]));

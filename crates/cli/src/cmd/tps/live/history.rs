@@ -34,10 +34,10 @@ enum RunLimit {
     Transactions(u64),
 }
 
-/// One second.
+/// Figures of one second.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) struct Point {
-    /// Its end.
+    /// End of the second, in seconds since the start.
     pub(crate) at: f64,
     /// Transactions that succeeded, per second.
     pub(crate) tps: f64,
@@ -47,7 +47,7 @@ pub(crate) struct Point {
     pub(crate) p99: Option<Quantile>,
 }
 
-/// Progress.
+/// Progress of the run towards its end.
 pub(crate) struct Progress {
     /// Share of the run that is done, 0 to 1.
     pub(crate) share: f64,

@@ -4,7 +4,7 @@ use std::io;
 
 use crate::cmd::tps::live::history::History;
 
-/// Never exists.
+/// The screen of the live view, of which no value exists.
 pub(crate) enum Screen {}
 
 impl Screen {

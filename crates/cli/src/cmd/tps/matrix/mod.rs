@@ -8,7 +8,6 @@ use std::slice;
 use measure::Note;
 use pgserver::Home;
 use serde_json::json;
-use server::Survey;
 use tokio::runtime::Builder;
 use tps::matrix::{self, Cell, Matrix, MatrixObserver, MatrixPlan, ReadyTrial, Site};
 use tps::watch::Watched;
@@ -20,7 +19,6 @@ use crate::app::interrupt::interrupted;
 use crate::app::printer::{Printer, first_paragraph};
 use crate::app::recovery::journals;
 use crate::app::target::Chosen;
-use crate::app::version::VERSION;
 use crate::cmd::tps::args::TpsArgs;
 
 use crate::cmd::tps::live::Live;
@@ -53,8 +51,8 @@ async fn measure(
     chosen: &Chosen,
     printer: &Printer,
 ) -> Result<(), Failure> {
-    let connection = chosen.connect(printer).await?;
-    let environment = Survey::of(&connection, &chosen.data_directory(None)?, VERSION).await?.environment;
+    let (connection, survey) = conduct::surveyed(chosen, printer).await?;
+    let environment = survey.environment;
     let plan = MatrixPlan::new(&chosen.target, &connection, request, matrix, chosen.server_facts()).await?;
     // Trials have sessions of their own.
     connection.close().await;

@@ -13,7 +13,7 @@ use crate::app::numbers::{duration, interval, rounded};
 use crate::app::table::{align_right, new_table, trimmed};
 use crate::cmd::tps::text::length;
 
-/// The plan.
+/// The plan of a matrix, as text.
 pub(crate) fn plan(plan: &MatrixPlan, environment: &Environment) -> String {
     let mut text = String::new();
     let mut line = |name: &str, value: String| {

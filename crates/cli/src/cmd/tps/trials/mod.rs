@@ -16,7 +16,7 @@ use crate::cmd::tps::matrix::LINE_INTERVAL;
 use crate::cmd::tps::targets::Targets;
 use crate::cmd::tps::{matrix, watched};
 
-/// A trial.
+/// A trial with the observations made beside it.
 pub(crate) struct Measured {
     pub(crate) outcome: Outcome,
     pub(crate) watched: Watched,

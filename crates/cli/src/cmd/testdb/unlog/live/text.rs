@@ -22,7 +22,7 @@ fn one_line(text: &str) -> String {
     text.replace(['\n', '\r'], " ")
 }
 
-/// The plan.
+/// The plan of a change, as text.
 pub(crate) fn plan(plan: &UnlogPlan, database: &str) -> String {
     let mut text = format!("plan\n  database   {database}\n");
     let after = plan.direction.after();
@@ -119,7 +119,7 @@ pub(crate) fn nothing_to_do(plan: &UnlogPlan, database: &str) -> String {
     )
 }
 
-/// The result.
+/// The result of a change, as text.
 pub(crate) fn done(plan: &UnlogPlan, done: &Unlogged, times: &Times, database: &str) -> String {
     let mut text = String::new();
     if !times.is_empty() {
