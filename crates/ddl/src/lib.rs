@@ -16,8 +16,8 @@
 //!   `combined`) and of the names that the server gave to `objects` of the statement; measured in the same way. `kept`: DROP TABLE that should
 //!   come later in its transaction.
 //! - `transaction`: the one that a statement shares with others, which a better way may end.
-//! - `dependents`: views, rules, policies and triggers of an original, because of which a statement that runs on the copy fails there
-//!   (`run/dependents`).
+//! - `dependents`: views, rules, policies, triggers, functions and publications of an original, because of which a statement that runs on the
+//!   copy fails there (`run/dependents`).
 //! - `run/defaults`: rows for default partitions on which statements work. `rowless`: partitions without generated rows, and
 //!   writes that change no row (`run/unmatched`; those of functions: `run/called`): these statements have no forecast. `thinned`: tables of
 //!   which earlier statements have removed most rows. `skipped`: statements that did nothing, because a table is not there.

@@ -95,7 +95,7 @@ pub struct Schema {
     /// Tables that were not analyzed in the original, `schema.name`: their rows are estimates.
     #[serde(skip)]
     pub(crate) estimated: Vec<String>,
-    /// Views, rules, policies and triggers of the original that depend on its tables, which the copy lacks.
+    /// Views, rules, policies, triggers, functions and publications of the original that depend on its tables, which the copy lacks.
     #[serde(skip)]
     pub(crate) dependents: Vec<Dependent>,
     /// Facts that the role could not see in the original, and why, what the copy of its tables lacks, and statements of the file that are skipped: a

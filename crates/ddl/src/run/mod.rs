@@ -27,6 +27,7 @@ mod missing;
 mod named;
 mod original;
 mod pace;
+mod reach;
 pub(crate) mod rehearse;
 mod removal;
 mod roles;
