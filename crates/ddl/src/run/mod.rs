@@ -40,6 +40,7 @@ mod space;
 mod stall;
 mod suit;
 pub(crate) mod types;
+mod unfired;
 mod unmatched;
 pub(crate) mod unsuited;
 mod vacuum;

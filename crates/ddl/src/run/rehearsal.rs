@@ -16,7 +16,7 @@ use super::rules::Rules;
 use super::suit::{self, Retyped};
 use super::unsuited::Columns;
 use super::{
-    Measurement, Observer, defaults, dependents, left_out, mappings, missing, settings, stall, zone,
+    Measurement, Observer, defaults, dependents, left_out, mappings, missing, settings, stall, unfired, zone,
 };
 use crate::better;
 use crate::error::DdlError;
@@ -111,6 +111,9 @@ impl Measurement<'_> {
         observer.stage("choosing the rows of the tables");
         observer.step("adding the rules of the migration to the tables");
         let changes = Changes::of(&statements, &tables);
+        if let Some(warning) = unfired::warning(schema, &statements, (&changes, &tables)) {
+            observer.warned(&warning);
+        }
         let (additions, unsuited) = suit::additions(&empty, &tables, [&before, &after], &changes).await?;
         for warning in &unsuited {
             observer.warned(warning);
