@@ -272,7 +272,7 @@ impl<'a> Look<'a> {
         events::forget(&self.session).await?;
         let vacuums = vacuum::counters(&self.watcher, statement).await?;
         let counted = if did_run { self.counted().await? } else { None };
-        let files = files::before(&self.watcher, statement).await?;
+        let files = files::before(&self.watcher, statement, None).await?;
         let before = self.relations().await?.with_counters(counted.as_ref());
         let types = Types::around(&self.session, statement).await?;
         let target = self.oid_of(statement.target()).await?;
