@@ -22,6 +22,7 @@
 //! - `run/defaults`: rows for default partitions on which statements work. `rowless`: partitions without generated rows, and
 //!   writes that change no row (`run/unmatched`; those of functions: `run/called`): these statements have no forecast. `thinned`: tables of
 //!   which earlier statements have removed most rows. `skipped`: statements that did nothing, because a table is not there.
+//! - `run/keys`: columns that are counted, and not made by statistics, because the migration adds a unique key.
 //! - `extent`: the values that the statistics of a database have of a column, and whether another type takes them.
 //! - `encoding`: the texts are UTF-8, whatever encoding a migration or schema sets (`setting`); `run/zone` tells if an unknown time zone decides
 //!   on a rewrite.

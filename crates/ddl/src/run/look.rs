@@ -235,7 +235,8 @@ impl<'a> Look<'a> {
         let kept_on_own = before.locks.strongest_on(&worked);
         let inherited = before.locks.blocking(&self.made, &before.relations);
         let is_altered = |oid| target.is_some_and(|target| before.relations.is_within(oid, target));
-        let changed = before.types.changed(&after.types, (&parts.typed_columns(), is_altered));
+        let typed = parts.typed_columns();
+        let changed = before.types.changed(&after.types, (typed.as_slice(), is_altered));
         let is_made = |oid: &&u32| before.relations.get(**oid).is_none();
         self.made.extend(after.relations.0.keys().filter(is_made));
         let effects = Effects {
@@ -343,7 +344,7 @@ impl<'a> Look<'a> {
             kept_on_own: None,
             unknown_locks,
             unmatched,
-            changed: types.changed(&Types::around(&self.session, statement).await?, (&[], |_| false)),
+            changed: types.changed(&Types::around(&self.session, statement).await?, (&[][..], |_| false)),
             is_alone: true,
             waits,
             space,

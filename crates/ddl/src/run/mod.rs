@@ -19,6 +19,7 @@ mod files;
 mod fill;
 mod forecasts;
 mod goal;
+mod keys;
 mod left_out;
 mod look;
 mod mappings;
