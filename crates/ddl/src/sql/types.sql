@@ -4,7 +4,7 @@ SELECT c.oid, p.number, p.rule, n.nspname::text AS schema, c.relname::text AS na
           FROM pg_catalog.pg_attribute
          WHERE attnum > 0 AND NOT attisdropped
         UNION ALL
-        SELECT conrelid, NULL, oid, conname, 0, -1, 0
+        SELECT conrelid, NULL, oid, conname, 0::pg_catalog.oid, -1, 0::pg_catalog.oid
           FROM pg_catalog.pg_constraint
          WHERE contype IN ('p', 'u', 'x')) AS p (relation, number, rule, name, type, modifier, "collation")
   JOIN pg_catalog.pg_class c ON c.oid = p.relation
