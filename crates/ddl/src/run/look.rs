@@ -30,7 +30,7 @@ use crate::run::pace::Pace;
 use crate::run::reach::{attachment, concerned, is_partitioned, is_within};
 use crate::run::rules::Rules;
 use crate::run::space::Sampler;
-use crate::run::types::Types;
+use crate::run::types::{Changed, Types};
 use crate::run::unmatched::{Earlier, Readings};
 use crate::run::vacuum;
 use crate::run::watch::{WaitsFor, Watcher, read_of};
@@ -234,9 +234,6 @@ impl<'a> Look<'a> {
         let is_unshared = named.as_ref().is_some_and(is_unshared);
         let kept_on_own = before.locks.strongest_on(&worked);
         let inherited = before.locks.blocking(&self.made, &before.relations);
-        let is_altered = |oid| target.is_some_and(|target| before.relations.is_within(oid, target));
-        let typed = parts.typed_columns();
-        let changed = before.types.changed(&after.types, (typed.as_slice(), is_altered));
         let is_made = |oid: &&u32| before.relations.get(**oid).is_none();
         self.made.extend(after.relations.0.keys().filter(is_made));
         let effects = Effects {
@@ -259,7 +256,7 @@ impl<'a> Look<'a> {
             kept_on_own,
             unknown_locks: None,
             unmatched,
-            changed,
+            changed: changed([&before, &after], &parts, target),
             is_alone: false,
             waits: 0,
             space,
@@ -457,6 +454,13 @@ pub(crate) async fn timed<T>(run: impl Future<Output = T>) -> (T, Duration) {
     let start = Instant::now();
     let done = run.await;
     (done, start.elapsed())
+}
+
+/// The parts of tables that a statement drops, and the columns to which it gives a type, between two readings.
+fn changed([before, after]: [&Reading; 2], parts: &Parts<'_>, target: Option<u32>) -> Vec<Changed> {
+    let is_altered = |oid| target.is_some_and(|target| before.relations.is_within(oid, target));
+    let typed = parts.typed_columns();
+    before.types.changed(&after.types, (typed.as_slice(), is_altered))
 }
 
 /// Facts about a statement that the readings do not show.

@@ -63,11 +63,9 @@ impl Measurement<'_> {
         let triggers = SchemaTriggers::read(&session.connection).await?;
         session.close().await;
         let roles = site.databases.made_roles().await?;
-        for warning in left_out::warnings(&skipped, &self.request.schema.origin, &roles) {
-            observer.warned(&warning);
-        }
-        if let Some(warning) = left_out::of_triggers(&triggers) {
-            observer.warned(&warning);
+        let of_skipped = left_out::warnings(&skipped, &self.request.schema.origin, &roles);
+        for warning in of_skipped.iter().chain(&left_out::of_triggers(&triggers)) {
+            observer.warned(warning);
         }
         observer.step("reading the tables and their constraints");
         let (tables, before) = (Tables::read(&empty).await?, Shape::read(&empty).await?);
