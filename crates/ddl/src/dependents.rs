@@ -1,10 +1,11 @@
-//! Views, rules, policies and triggers of an original that depend on columns of its tables. The server lets no statement drop such a column, or
-//! change its type. The copy of the tables lacks these objects, so the statement succeeds there.
+//! Views, rules, policies, triggers, functions and publications of an original that depend on columns or constraints of its tables. The server
+//! lets no statement drop such a column or constraint, or give the column a type. The copy of the tables lacks these objects, so the statement
+//! succeeds there.
 
 use std::collections::BTreeSet;
 
 use connect::{ConnectError, Connection};
-use server::quote::{shown, shown_qualified};
+use server::quote::{literal, shown, shown_qualified};
 use sql::Kind as Token;
 use tokio_postgres::Row;
 
@@ -13,22 +14,35 @@ use crate::run::rehearse::words;
 use crate::script::Statement;
 use crate::statement::tokens;
 
-/// An object that depends on a column, or on a relation of which it uses no single column.
+/// An object that depends on a relation or a part of it, or on a function.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Dependent {
-    /// Schema and name of the relation.
-    pub(crate) on: (String, String),
-    pub(crate) column: Option<String>,
+    /// Schema and name of the relation or function.
+    on: (String, String),
+    used: Used,
     pub(crate) object: Object,
 }
 
-/// A view; or a rule, policy or trigger of a relation.
+/// The part of a relation that an object uses, or the function that it calls.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum Used {
+    /// The relation or its row type, and no single column.
+    Relation,
+    /// The column of this name.
+    Column(String),
+    /// The constraint of this name: a view with GROUP BY depends on the primary key.
+    Constraint(String),
+    /// The function with arguments of these types.
+    Function(String),
+}
+
+/// A view or a function; a rule, policy or trigger of a relation; or the place of a relation in a publication.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Object {
     pub(crate) kind: Kind,
-    /// Schema and name of the view; or of the relation to which it belongs.
-    relation: (String, String),
-    /// The name of what belongs to the relation.
+    /// Schema and name of the view or function; or of the relation to which it belongs.
+    name: (String, String),
+    /// The name of an object that belongs to the relation, or of the publication; the types of a function's arguments.
     own: Option<String>,
 }
 
@@ -40,13 +54,24 @@ pub(crate) enum Kind {
     Rule,
     Policy,
     Trigger,
+    Function,
+    Procedure,
+    Publication,
 }
 
 impl Kind {
     fn of(name: &str) -> Option<Self> {
-        [Self::View, Self::MaterializedView, Self::Rule, Self::Policy, Self::Trigger]
-            .into_iter()
-            .find(|kind| kind.name() == name)
+        let kinds = [
+            Self::View,
+            Self::MaterializedView,
+            Self::Rule,
+            Self::Policy,
+            Self::Trigger,
+            Self::Function,
+            Self::Procedure,
+            Self::Publication,
+        ];
+        kinds.into_iter().find(|kind| kind.name() == name)
     }
 
     fn name(self) -> &'static str {
@@ -56,12 +81,24 @@ impl Kind {
             Self::Rule => "rule",
             Self::Policy => "policy",
             Self::Trigger => "trigger",
+            Self::Function => "function",
+            Self::Procedure => "procedure",
+            Self::Publication => "publication",
         }
     }
 
-    /// The word of the statements that make and drop it.
-    fn word(self) -> &'static str {
-        if self == Self::MaterializedView { "view" } else { self.name() }
+    fn is_view(self) -> bool {
+        matches!(self, Self::View | Self::MaterializedView)
+    }
+
+    fn is_routine(self) -> bool {
+        matches!(self, Self::Function | Self::Procedure)
+    }
+
+    /// Whether the words of a statement have that of the statements which make and drop it.
+    fn is_in(self, words: &BTreeSet<String>) -> bool {
+        let word = if self.is_view() { "view" } else { self.name() };
+        words.contains(word) || self.is_routine() && words.contains("routine")
     }
 
     /// The server's message for a column whose type cannot change (tablecmds.c: `RememberAllDependentsForRebuilding`).
@@ -72,28 +109,77 @@ impl Kind {
             }
             Self::Policy => "cannot alter type of a column used in a policy definition",
             Self::Trigger => "cannot alter type of a column used in a trigger definition",
+            Self::Function | Self::Procedure => {
+                "cannot alter type of a column used by a function or procedure"
+            }
+            // Also of a column in the list of a publication.
+            Self::Publication => "cannot alter type of a column used by a publication WHERE clause",
         }
+    }
+}
+
+impl Used {
+    fn of(row: &Row) -> Self {
+        let (used, part): (&str, Option<String>) = (row.get("used"), row.get("part"));
+        match (used, part) {
+            ("column", Some(name)) => Self::Column(name),
+            ("constraint", Some(name)) => Self::Constraint(name),
+            ("function", Some(arguments)) => Self::Function(arguments),
+            _ => Self::Relation,
+        }
+    }
+}
+
+impl Dependent {
+    /// Whether it uses a relation, or a part of it.
+    pub(crate) fn is_of(&self, relation: &(String, String)) -> bool {
+        !matches!(self.used, Used::Function(_)) && self.on == *relation
+    }
+
+    /// Whether it uses this part of a relation.
+    pub(crate) fn uses(&self, relation: &(String, String), part: &Used) -> bool {
+        self.used == *part && self.on == *relation
+    }
+
+    /// Whether it uses a view or function.
+    fn needs(&self, object: &Object) -> bool {
+        let is_kind = match &self.used {
+            Used::Function(arguments) => object.kind.is_routine() && object.own.as_ref() == Some(arguments),
+            Used::Relation | Used::Column(_) | Used::Constraint(_) => object.kind.is_view(),
+        };
+        is_kind && self.on == object.name
     }
 }
 
 impl Object {
     /// For people: `policy tenant on orders`.
     pub(crate) fn shown(&self) -> String {
-        let (schema, name) = &self.relation;
+        let (schema, name) = &self.name;
         let relation = shown_relation(schema, name);
         let kind = self.kind.name();
         match &self.own {
+            Some(arguments) if self.kind.is_routine() => format!("{kind} {relation}({arguments})"),
+            Some(publication) if self.kind == Kind::Publication => format!("{kind} {}", shown(publication)),
             Some(own) => format!("{kind} {} on {relation}", shown(own)),
             None => format!("{kind} {relation}"),
         }
     }
 
-    /// The statement that drops it in the original, and does nothing in a copy that lacks it.
+    /// The statement that drops it in the original, and does nothing in a copy that lacks it. A publication keeps its other tables.
     pub(crate) fn drop_sql(&self) -> String {
-        let (schema, name) = &self.relation;
+        let (schema, name) = &self.name;
         let relation = shown_qualified(schema, name);
         let kind = self.kind.name().to_uppercase();
         match &self.own {
+            Some(arguments) if self.kind.is_routine() => {
+                format!("DROP {kind} IF EXISTS {relation}({arguments})")
+            }
+            Some(publication) if self.kind == Kind::Publication => format!(
+                "DO $$ BEGIN IF EXISTS (SELECT FROM pg_publication WHERE pubname = {}) THEN ALTER PUBLICATION {} DROP TABLE {relation}; \
+                 END IF; END $$",
+                literal(publication),
+                shown(publication)
+            ),
             Some(own) => format!("DROP {kind} IF EXISTS {} ON {relation}", shown(own)),
             None => format!("DROP {kind} IF EXISTS {relation}"),
         }
@@ -101,13 +187,20 @@ impl Object {
 
     /// Whether it goes with a relation that is dropped: it belongs to it, or is that view.
     pub(crate) fn goes_with(&self, relation: &(String, String)) -> bool {
-        self.relation == *relation
+        !self.kind.is_routine() && self.name == *relation
     }
 
     /// Whether these words of a statement name it.
     fn is_named(&self, words: &BTreeSet<String>) -> bool {
         let has = |name: &String| words.contains(&name.to_lowercase());
-        words.contains(self.kind.word()) && has(&self.relation.1) && self.own.as_ref().is_none_or(has)
+        let is_meant = match self.kind {
+            Kind::View | Kind::MaterializedView | Kind::Function | Kind::Procedure => has(&self.name.1),
+            Kind::Publication => self.own.as_ref().is_some_and(has),
+            Kind::Rule | Kind::Policy | Kind::Trigger => {
+                has(&self.name.1) && self.own.as_ref().is_some_and(has)
+            }
+        };
+        self.kind.is_in(words) && is_meant
     }
 }
 
@@ -119,9 +212,9 @@ pub(crate) async fn of_database(connection: &Connection) -> Result<Vec<Dependent
     };
     let dependent = |row: &Row| {
         let kind = Kind::of(row.get("kind"))?;
-        let object = Object { kind, relation: (row.get("schema"), row.get("name")), own: row.get("own") };
+        let object = Object { kind, name: (row.get("schema"), row.get("name")), own: row.get("own") };
         let on = (row.get("on_schema"), row.get("on_name"));
-        Some(Dependent { on, column: row.get("on_column"), object })
+        Some(Dependent { on, used: Used::of(row), object })
     };
     Ok(rows.iter().filter_map(dependent).collect())
 }
@@ -159,10 +252,8 @@ impl<'a> Left<'a> {
             return;
         }
         on_path.push(object);
-        if object.own.is_none() {
-            for dependent in self.objects(|one| one.on == object.relation) {
-                self.visit(dependent, order, on_path);
-            }
+        for dependent in self.objects(|one| one.needs(object)) {
+            self.visit(dependent, order, on_path);
         }
         order.push(object);
     }
@@ -171,7 +262,7 @@ impl<'a> Left<'a> {
     pub(crate) fn remove(&mut self, objects: &[&'a Object]) {
         let gone = self.in_order(objects);
         let is_gone = |object: &Object| {
-            gone.iter().any(|gone| *gone == object || gone.own.is_none() && object.goes_with(&gone.relation))
+            gone.iter().any(|gone| *gone == object || gone.kind.is_view() && object.goes_with(&gone.name))
         };
         self.0.retain(|one| !is_gone(&one.object));
     }
@@ -190,7 +281,7 @@ impl<'a> Left<'a> {
             let dropped = self.dropped(second, &words, cascades(statement));
             self.remove(&dropped);
         } else if words.contains("drop") {
-            let dropped = self.objects(|one| words.contains(one.object.kind.word()));
+            let dropped = self.objects(|one| one.object.kind.is_in(&words));
             self.remove(&dropped);
         } else if first == "create" {
             // It takes the place of one in the original, and is in the copy.
@@ -198,13 +289,16 @@ impl<'a> Left<'a> {
         }
     }
 
-    /// The objects that DROP with these words drops, the second of which tells the kind. Of a function or a type, objects can depend on it.
+    /// The objects that DROP with these words drops, the second of which tells the kind. Objects can depend on a function or a type.
     fn dropped(&self, second: &str, words: &BTreeSet<String>, cascades: bool) -> Vec<&'a Object> {
         match second {
-            "view" | "materialized" | "rule" | "policy" | "trigger" => {
+            "view" | "materialized" | "rule" | "policy" | "trigger" | "publication" => {
                 self.objects(|one| one.object.is_named(words))
             }
-            "schema" => self.objects(|one| cascades && words.contains(&one.object.relation.0.to_lowercase())),
+            "function" | "procedure" | "routine" if !cascades => {
+                self.objects(|one| one.object.is_named(words))
+            }
+            "schema" => self.objects(|one| cascades && words.contains(&one.object.name.0.to_lowercase())),
             _ => self.objects(|_| cascades),
         }
     }
@@ -232,35 +326,76 @@ mod tests {
         Script::read(sql, None).unwrap().statements.remove(0)
     }
 
-    fn dependent(on: &str, column: Option<&str>, kind: Kind, relation: &str, own: Option<&str>) -> Dependent {
-        let public = |name: &str| ("public".to_owned(), name.to_owned());
-        let object = Object { kind, relation: public(relation), own: own.map(str::to_owned) };
-        Dependent { on: public(on), column: column.map(str::to_owned), object }
+    fn public(name: &str) -> (String, String) {
+        ("public".to_owned(), name.to_owned())
+    }
+
+    fn dependent(on: &str, column: &str, kind: Kind, name: &str, own: Option<&str>) -> Dependent {
+        let object = Object { kind, name: public(name), own: own.map(str::to_owned) };
+        Dependent { on: public(on), used: Used::Column(column.to_owned()), object }
     }
 
     /// A view of a table, a materialized view of both, and a policy of the table.
     fn all() -> Vec<Dependent> {
         vec![
-            dependent("orders", Some("total"), Kind::View, "Open", None),
-            dependent("orders", Some("total"), Kind::MaterializedView, "counted", None),
-            dependent("Open", Some("total"), Kind::MaterializedView, "counted", None),
-            dependent("orders", Some("tenant"), Kind::Policy, "orders", Some("own")),
+            dependent("orders", "total", Kind::View, "Open", None),
+            dependent("orders", "total", Kind::MaterializedView, "counted", None),
+            dependent("Open", "total", Kind::MaterializedView, "counted", None),
+            dependent("orders", "tenant", Kind::Policy, "orders", Some("own")),
         ]
+    }
+
+    fn uses(one: &Dependent, column: &str) -> bool {
+        one.uses(&public("orders"), &Used::Column(column.to_owned()))
     }
 
     #[test]
     fn objects_are_dropped_after_those_that_depend_on_them() {
         let all = all();
         let left = Left::new(&all);
-        let objects = left.objects(|one| one.column.as_deref() == Some("total"));
+        let objects = left.objects(|one| uses(one, "total"));
         let order: Vec<String> = left.in_order(&objects).iter().map(|object| object.drop_sql()).collect();
         assert_eq!(
             order,
             ["DROP MATERIALIZED VIEW IF EXISTS public.counted", "DROP VIEW IF EXISTS public.\"Open\""]
         );
-        let policy = left.objects(|one| one.column.as_deref() == Some("tenant"));
+        let policy = left.objects(|one| uses(one, "tenant"));
         assert_eq!(policy[0].drop_sql(), "DROP POLICY IF EXISTS own ON public.orders");
         assert_eq!(policy[0].shown(), "policy own on orders");
+    }
+
+    /// A function has the name of a table, and a view calls it.
+    #[test]
+    fn functions_are_dropped_after_views_and_publications_keep_their_other_tables() {
+        let function = dependent("orders", "total", Kind::Function, "orders", Some("integer, text"));
+        let view = Dependent {
+            on: public("orders"),
+            used: Used::Function("integer, text".to_owned()),
+            ..dependent("orders", "total", Kind::View, "sums", None)
+        };
+        let all =
+            [function, view, dependent("orders", "state", Kind::Publication, "orders", Some("Its news"))];
+        let mut left = Left::new(&all);
+        let objects = left.objects(|one| uses(one, "total"));
+        let order: Vec<String> = left.in_order(&objects).iter().map(|object| object.drop_sql()).collect();
+        assert_eq!(
+            order,
+            ["DROP VIEW IF EXISTS public.sums", "DROP FUNCTION IF EXISTS public.orders(integer, text)"]
+        );
+        assert_eq!(objects[0].shown(), "function orders(integer, text)");
+        assert!(!objects[0].goes_with(&public("orders")));
+        let publication = left.objects(|one| uses(one, "state"));
+        assert_eq!(publication[0].shown(), "publication \"Its news\"");
+        let drop = publication[0].drop_sql();
+        assert_eq!(
+            drop,
+            "DO $$ BEGIN IF EXISTS (SELECT FROM pg_publication WHERE pubname = 'Its news') THEN ALTER PUBLICATION \"Its news\" \
+             DROP TABLE public.orders; END IF; END $$"
+        );
+        left.forget(&statement(&drop));
+        assert_eq!(left.objects(|_| true).len(), 2);
+        left.forget(&statement("DROP ROUTINE IF EXISTS orders(int, text)"));
+        assert!(left.objects(|_| true).is_empty());
     }
 
     #[test]

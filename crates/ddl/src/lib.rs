@@ -16,11 +16,13 @@
 //!   `combined`) and of the names that the server gave to `objects` of the statement; measured in the same way. `kept`: DROP TABLE that should
 //!   come later in its transaction.
 //! - `transaction`: the one that a statement shares with others, which a better way may end.
-//! - `dependents`: views, rules, policies and triggers of an original, because of which a statement that runs on the copy fails there
-//!   (`run/dependents`).
+//! - `dependents`: views, rules, policies, triggers, functions and publications of an original, because of which a statement that runs on the
+//!   copy fails there (`run/dependents`).
+//! - `triggers`: those of an original that fire for each row of a statement there, and not on the copy (`run/unfired`).
 //! - `run/defaults`: rows for default partitions on which statements work. `rowless`: partitions without generated rows, and
 //!   writes that change no row (`run/unmatched`; those of functions: `run/called`): these statements have no forecast. `thinned`: tables of
 //!   which earlier statements have removed most rows. `skipped`: statements that did nothing, because a table is not there.
+//! - `run/keys`: columns that are counted, and not made by statistics, because the migration adds a unique key.
 //! - `extent`: the values that the statistics of a database have of a column, and whether another type takes them.
 //! - `encoding`: the texts are UTF-8, whatever encoding a migration or schema sets (`setting`); `run/zone` tells if an unknown time zone decides
 //!   on a rewrite.
@@ -64,6 +66,7 @@ mod statement;
 mod thinned;
 mod transaction;
 mod trial;
+mod triggers;
 mod ways;
 
 pub use better::better_statements;

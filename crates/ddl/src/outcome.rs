@@ -97,7 +97,7 @@ pub struct Effects {
     pub unknown_locks: Option<String>,
     /// Tables whose rows it writes, but of which it changed none.
     pub unmatched: Vec<Unmatched>,
-    /// Columns that it drops, or whose types it changes.
+    /// Columns and constraints that it drops, and columns to which it gives a type.
     #[serde(skip)]
     pub(crate) changed: Vec<Changed>,
     /// Whether it runs only outside of transactions.

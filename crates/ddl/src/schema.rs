@@ -17,6 +17,7 @@ use crate::extent::{Extent, Extents};
 use crate::lacking;
 use crate::outside;
 use crate::script::{Script, Statement, StatementKind};
+use crate::triggers::RowTrigger;
 
 /// Settings that decide which tables a migration finds, how it is planned, and the memory and WAL that it takes.
 const SETTINGS: [&str; 37] = [
@@ -95,9 +96,12 @@ pub struct Schema {
     /// Tables that were not analyzed in the original, `schema.name`: their rows are estimates.
     #[serde(skip)]
     pub(crate) estimated: Vec<String>,
-    /// Views, rules, policies and triggers of the original that depend on its tables, which the copy lacks.
+    /// Views, rules, policies, triggers, functions and publications of the original that depend on its tables, which the copy lacks.
     #[serde(skip)]
     pub(crate) dependents: Vec<Dependent>,
+    /// Triggers of the original that fire for each row, which the copy lacks, too.
+    #[serde(skip)]
+    pub(crate) triggers: Vec<RowTrigger>,
     /// Facts that the role could not see in the original, and why, what the copy of its tables lacks, and statements of the file that are skipped: a
     /// sentence each.
     #[serde(skip)]
@@ -142,6 +146,7 @@ impl Schema {
             major: None,
             estimated: Vec::new(),
             dependents: Vec::new(),
+            triggers: Vec::new(),
             unseen,
         })
     }
@@ -191,6 +196,7 @@ impl Schema {
             schema.unseen = facts.unseen;
             schema.estimate_rows(connection).await?;
             schema.dependents = dependents::of_database(connection).await?;
+            schema.triggers = RowTrigger::of_database(connection).await?;
             schema.unseen.extend(lacking::of_database(connection, database, &schema.sql).await?);
             schema.sql = lacking::schemas(connection).await? + &schema.sql;
             Ok(schema)

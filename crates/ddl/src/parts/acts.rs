@@ -101,6 +101,15 @@ impl Parts<'_> {
         places.any(|place| self.begins(place, &["not", "valid"]) || self.begins(place, &["not", "enforced"]))
     }
 
+    /// The columns to which ALTER TABLE gives a type, by their names as the server has them.
+    pub(crate) fn typed_columns(&self) -> Vec<String> {
+        let column = |(from, _): (usize, usize)| {
+            let at = from + 1 + usize::from(self.begins(from + 1, &["column"]));
+            if self.begins(from, &["alter"]) && self.sets_type(at + 1) { self.folded(at) } else { None }
+        };
+        self.actions(0).into_iter().filter_map(column).collect()
+    }
+
     /// Whether a column gets another type there, after its name.
     pub(super) fn sets_type(&self, at: usize) -> bool {
         self.begins(at, &["type"]) || self.begins(at, &["set", "data", "type"])

@@ -59,6 +59,11 @@ impl Changes {
         self.0.iter().map(|change| change.table).collect()
     }
 
+    /// The tables whose rows the statement at this place changes.
+    pub(crate) fn tables_of(&self, place: usize) -> BTreeSet<u32> {
+        self.0.iter().filter(|change| change.place == place).map(|change| change.table).collect()
+    }
+
     /// Whether the rows of a rule's table may keep it only because of changes before it. `casts` are the columns before and after the migration, `with_domain` the
     /// tables with columns of the rule's domain.
     pub(crate) fn are_for(

@@ -207,14 +207,14 @@ impl Copies<'_> {
     }
 }
 
-/// Takes the spaces of a run without pgrig's own transactions: of statements outside of transactions, and of those that change rows after
-/// these, because they may find dead rows that the look has left, or fewer. Of all others, the spaces of the look are right: its last
+/// Takes the spaces of a run without pgrig's own transactions: of statements outside of transactions, and of those that change rows or copy files
+/// after these, because they may find dead rows that the look has left, or fewer, or files that VACUUM could not truncate there. Of all others, the spaces of the look are right: its last
 /// reading comes before the commit, and sees the old files beside the new ones. In this run, it comes after the commit.
 fn take_spaces(statements: &mut [StatementOutcome], spaces: &[Option<Space>]) {
     let mut is_after = false;
     for (one, space) in statements.iter_mut().zip(spaces) {
         let Some(found) = &mut one.found else { continue };
-        let is_disturbed = found.is_alone || is_after && found.class == Class::Rows;
+        let is_disturbed = found.is_alone || is_after && matches!(found.class, Class::Rows | Class::Copy);
         if let Some(space) = space.filter(|_| is_disturbed) {
             found.space = space;
         }

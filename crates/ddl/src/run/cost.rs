@@ -6,6 +6,7 @@ use connect::{ConnectError, Target};
 use server::Session;
 
 use crate::edge::Edge;
+use crate::find::Class;
 use crate::open::Open;
 use crate::outcome::{Cost, Failed, Space, StatementOutcome};
 use crate::run::Observer;
@@ -98,13 +99,19 @@ pub(crate) async fn measure(
     // Fills the session's caches of catalogs, which a new database has none of.
     session.rows(include_str!("../sql/relations.sql"), &[]).await?;
     let mut costs = Costs::of(statements.len());
-    let mut is_in_transaction = false;
+    let (mut is_in_transaction, mut is_after) = (false, false);
     for (place, one) in statements.iter().enumerate().filter(|(_, one)| one.failed.is_none()) {
         observer.step(&format!("running statement {} of {}", one.number, statements.len()));
-        // In a transaction, the locks of the statements before would hold this reading up.
-        let is_alone = one.found.as_ref().is_some_and(|found| found.is_alone);
-        let files =
-            if has_spaces && is_alone { files::before(&watcher, &one.statement).await? } else { None };
+        let found = one.found.as_ref();
+        let is_alone = found.is_some_and(|found| found.is_alone);
+        let is_copy = is_after && found.is_some_and(|found| found.class == Class::Copy);
+        // In a transaction, the locks of the statements before would hold this reading up, and the old files are there at the end of the statement.
+        let files = if has_spaces && !is_in_transaction && (is_alone || is_copy) {
+            files::before(&watcher, &one.statement, found).await?
+        } else {
+            None
+        };
+        is_after |= is_alone;
         let before = watcher.wal().await?;
         let run = timed(databases.run(&session, &one.statement, is_in_transaction));
         let (run, took) = match &sampler {

@@ -1,9 +1,11 @@
-//! Statements that ran on the copy and that the server refuses in the original, because a view, rule, policy or trigger there depends on a column
-//! that they drop, or whose type they change.
+//! Statements that ran on the copy and that the server refuses in the original, because a view, rule, policy, trigger, function or publication
+//! there depends on a column or constraint that they drop, or on a column to which they give a type (tablecmds.c:
+//! `RememberAllDependentForRebuilding`). Of a model, none of these is known: a warning says so.
 
 use std::collections::{BTreeMap, BTreeSet};
 
 use connect::{ConnectError, Target};
+use fill::SqlOrigin;
 use server::Session;
 use server::quote::shown;
 
@@ -11,8 +13,8 @@ use super::Observer;
 use super::copies::Copies;
 use super::cost::Costs;
 use super::rules::Rules;
-use super::types::{Change, Types};
-use crate::dependents::{Dependent, Left, Object, cascades};
+use super::types::{Change, Part, Types};
+use crate::dependents::{Dependent, Left, Object, Used, cascades};
 use crate::error::DdlError;
 use crate::find::shown_relation;
 use crate::outcome::{Failed, StatementOutcome};
@@ -39,6 +41,9 @@ pub(crate) async fn look(
     loop {
         let (migrated, costs) = Box::pin(site.look(empty, statements, rules, observer)).await?;
         if !original.refuses_any(statements, &mut refused) {
+            if let Some(warning) = original.unknown(statements) {
+                observer.warned(&warning);
+            }
             return Ok((migrated, costs, refused));
         }
         site.databases.drop(&migrated).await?;
@@ -54,32 +59,35 @@ pub(crate) fn outcomes(statements: &[Statement], refused: Refused) -> Vec<Statem
     outcomes
 }
 
-/// The objects of the original, and the columns before the migration.
+/// The objects of the original, and the columns and constraints before the migration.
 struct Original<'a> {
     origin: &'a str,
     dependents: &'a [Dependent],
-    columns: Types,
+    /// Whether it is a model, which has no such objects.
+    is_model: bool,
+    parts: Types,
 }
 
-/// A column that a statement changes, as it was called before the migration.
-struct ChangedColumn<'a> {
+/// A column or constraint that a statement changes, as it was called before the migration.
+struct ChangedPart<'a> {
     table: &'a (String, String),
-    name: &'a str,
+    used: Used,
     change: Change,
 }
 
 impl<'a> Original<'a> {
     async fn read(empty: &Target, schema: &'a Schema) -> Result<Self, ConnectError> {
         let dependents = schema.dependents.as_slice();
-        let columns = if dependents.is_empty() {
+        let is_model = schema.sql_origin() == SqlOrigin::Model;
+        let parts = if dependents.is_empty() && !is_model {
             Types::default()
         } else {
             let session = Session::open(empty).await?;
-            let columns = Types::read(&session).await?;
+            let parts = Types::read(&session).await?;
             session.close().await;
-            columns
+            parts
         };
-        Ok(Self { origin: &schema.origin, dependents, columns })
+        Ok(Self { origin: &schema.origin, dependents, is_model, parts })
     }
 
     /// Marks the statements that the server refuses there, and adds their places to those that it refuses. Whether there was a new one.
@@ -101,23 +109,20 @@ impl<'a> Original<'a> {
 
     /// The failure of a statement that ran on the copy; none if it runs in the original, too. Removes the objects that it drops there.
     fn refused(&self, left: &mut Left<'a>, one: &StatementOutcome) -> Option<Failed> {
-        let changed = self.changed(one);
-        let dropped: BTreeSet<&(String, String)> = changed
-            .iter()
-            .filter(|column| column.change == Change::WithTable)
-            .map(|column| column.table)
-            .collect();
+        let mut changed = self.changed(one);
+        changed.sort_by_key(|part| part.change);
+        let dropped: BTreeSet<&(String, String)> =
+            changed.iter().filter(|part| part.change == Change::WithTable).map(|part| part.table).collect();
         // With the table, the server drops these.
         let is_own = |object: &Object| dropped.iter().any(|table| object.goes_with(table));
         let own = left.objects(|one| is_own(&one.object));
-        let first = changed.iter().filter(|column| column.change != Change::Type);
-        for column in first.chain(changed.iter().filter(|column| column.change == Change::Type)) {
-            let objects = left.objects(|one| column.is_used_by(one) && !is_own(&one.object));
+        for part in &changed {
+            let objects = left.objects(|one| part.is_used_by(one) && !is_own(&one.object));
             if objects.is_empty() {
                 continue;
             }
-            if column.change == Change::Type || !cascades(&one.statement) {
-                return Some(self.failed(column, &objects, &left.in_order(&objects)));
+            if part.change == Change::Type || !cascades(&one.statement) {
+                return Some(self.failed(part, &objects, &left.in_order(&objects)));
             }
             left.remove(&objects);
         }
@@ -125,17 +130,39 @@ impl<'a> Original<'a> {
         None
     }
 
-    /// The columns that a statement changes, as far as they were there before the migration.
-    fn changed(&self, one: &StatementOutcome) -> Vec<ChangedColumn<'_>> {
+    /// The columns and constraints that a statement changes, as far as they were there before the migration.
+    fn changed(&self, one: &StatementOutcome) -> Vec<ChangedPart<'_>> {
         let changed = one.found.iter().flat_map(|found| &found.changed);
         let before = changed.filter_map(|changed| {
-            let column = self.columns.get(*changed)?;
-            Some(ChangedColumn { table: &column.table, name: &column.name, change: changed.change })
+            let known = self.parts.get(*changed)?;
+            let name = known.name.clone();
+            let used = match changed.part {
+                Part::Column(_) => Used::Column(name),
+                Part::Constraint(_) => Used::Constraint(name),
+            };
+            Some(ChangedPart { table: &known.table, used, change: changed.change })
         });
         before.collect()
     }
 
-    fn failed(&self, column: &ChangedColumn<'_>, objects: &[&Object], in_order: &[&Object]) -> Failed {
+    /// A warning about statements that the server may refuse in the original, if it is not known which objects that has.
+    fn unknown(&self, statements: &[StatementOutcome]) -> Option<String> {
+        let changing = statements.iter().filter(|one| self.is_model && !self.changed(one).is_empty());
+        let numbers: Vec<String> = changing.map(|one| one.number.to_string()).collect();
+        let (statements, verbs, they, fail) = match numbers.len() {
+            0 => return None,
+            1 => ("statement", "drops or retypes", "it", "fails"),
+            _ => ("statements", "drop or retype", "they", "fail"),
+        };
+        Some(format!(
+            "{statements} {} {verbs} columns, constraints or tables: {they} {fail} in the original if a view, rule, policy, trigger, function or \
+             publication there uses these, and a model has none of these objects. To find out, give -d, or --schema-file with the output of \
+             pg_dump --schema-only",
+            listed(&numbers, ", ")
+        ))
+    }
+
+    fn failed(&self, part: &ChangedPart<'_>, objects: &[&Object], in_order: &[&Object]) -> Failed {
         let names: Vec<String> = objects.iter().map(|object| object.shown()).collect();
         let drops: Vec<String> = in_order.iter().map(|object| object.drop_sql()).collect();
         let uses = if names.len() == 1 { "uses" } else { "use" };
@@ -144,9 +171,9 @@ impl<'a> Original<'a> {
         let message = format!(
             "in {}, the statement fails: {} ({} {uses} {})",
             self.origin,
-            column.refusal(objects),
+            part.refusal(objects),
             listed(&names, ", "),
-            column.shown()
+            part.shown()
         );
         let remedy = format!(
             "drop {it} earlier in the migration with {its}, and create {it} again later: {} (IF EXISTS, because pgrig's copy of the tables lacks \
@@ -157,17 +184,25 @@ impl<'a> Original<'a> {
     }
 }
 
-impl ChangedColumn<'_> {
+impl ChangedPart<'_> {
     /// Whether an object is in the way of the change.
     fn is_used_by(&self, dependent: &Dependent) -> bool {
-        let is_of_column = self.change == Change::WithTable || dependent.column.as_deref() == Some(self.name);
-        dependent.on == *self.table && is_of_column
+        if self.change == Change::WithTable {
+            dependent.is_of(self.table)
+        } else {
+            dependent.uses(self.table, &self.used)
+        }
     }
 
     /// For people; the table, if it is dropped.
     fn shown(&self) -> String {
         let table = self.shown_table();
-        if self.change == Change::WithTable { table } else { format!("{table}.{}", shown(self.name)) }
+        match &self.used {
+            _ if self.change == Change::WithTable => table,
+            Used::Column(name) => format!("{table}.{}", shown(name)),
+            Used::Constraint(name) => format!("constraint {} on {table}", shown(name)),
+            Used::Relation | Used::Function(_) => table,
+        }
     }
 
     fn shown_table(&self) -> String {
@@ -179,12 +214,15 @@ impl ChangedColumn<'_> {
     fn refusal(&self, objects: &[&Object]) -> String {
         let table = self.shown_table();
         let depend = "because other objects depend on it";
-        match (self.change, objects.first()) {
-            (Change::Type, Some(object)) => object.kind.keeps_type().to_owned(),
-            (Change::WithTable, _) => format!("cannot drop table {table} {depend}"),
-            (Change::Type | Change::Dropped, _) => {
-                format!("cannot drop column {} of table {table} {depend}", shown(self.name))
+        match (self.change, objects.first(), &self.used) {
+            (Change::Type, Some(object), _) => object.kind.keeps_type().to_owned(),
+            (Change::Dropped | Change::Rebuilt, _, Used::Constraint(name)) => {
+                format!("cannot drop constraint {} on table {table} {depend}", shown(name))
             }
+            (Change::Dropped, _, Used::Column(name)) => {
+                format!("cannot drop column {} of table {table} {depend}", shown(name))
+            }
+            _ => format!("cannot drop table {table} {depend}"),
         }
     }
 }

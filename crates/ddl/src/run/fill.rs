@@ -19,6 +19,7 @@ use crate::outcome::{StatementOutcome, TableAt};
 use crate::request::{Amount, Request};
 use crate::run::Site;
 use crate::run::defaults::DefaultRows;
+use crate::run::keys;
 use crate::run::suit::{self, Addition};
 
 /// Rows of tables that reference nothing, where the user gives a size.
@@ -274,13 +275,14 @@ impl Filler<'_> {
         let is_given = |spec: &&String| is_given(&self.request.columns, spec);
         let suiting: Vec<String> = self.specs.iter().filter(|spec| !is_given(spec)).cloned().collect();
         columns.extend(suiting);
+        let keys = self.additions.iter().filter_map(|addition| addition.key.as_ref());
         let sql = self.triggers.disabled_after(&self.request.schema.sql) + &suit::script(&self.additions);
         SchemaRequest {
             empty: [self.empty.as_slice(), self.without_rows.as_slice()].concat(),
             rules: self.rules(rules),
             scale,
             columns,
-            modelled: self.request.schema.modelled.clone(),
+            modelled: keys::without_repeats(&self.request.schema.modelled, keys),
             spreads_keys: true,
             seed: self.request.seed,
             ..SchemaRequest::of_script(sql, amount)

@@ -9,11 +9,11 @@ use server::{Session, quote};
 
 use crate::encoding;
 use crate::find::{
-    Class, Counted, Held, Kind, Known, Lock, Read, Relation, Relations, Work, WorkKind, add_uncounted,
-    drop_work_on_empty, shown_relation, works,
+    Class, Counted, Held, Kind, Known, Read, Relation, Relations, add_uncounted, drop_work_on_empty,
+    shown_relation, works,
 };
 use crate::objects::Objects;
-use crate::outcome::{Attached, Effects, Failed, Obstacles};
+use crate::outcome::{Effects, Failed, Obstacles};
 use crate::parted;
 use crate::parts::{Parts, Write};
 use crate::rowless::Unmatched;
@@ -27,9 +27,10 @@ use crate::run::failure;
 use crate::run::files;
 use crate::run::named::within;
 use crate::run::pace::Pace;
+use crate::run::reach::{attachment, concerned, is_partitioned, is_within};
 use crate::run::rules::Rules;
 use crate::run::space::Sampler;
-use crate::run::types::Types;
+use crate::run::types::{Changed, Types};
 use crate::run::unmatched::{Earlier, Readings};
 use crate::run::vacuum;
 use crate::run::watch::{WaitsFor, Watcher, read_of};
@@ -255,7 +256,7 @@ impl<'a> Look<'a> {
             kept_on_own,
             unknown_locks: None,
             unmatched,
-            changed: before.types.changed(&after.types),
+            changed: changed([&before, &after], &parts, target),
             is_alone: false,
             waits: 0,
             space,
@@ -269,7 +270,7 @@ impl<'a> Look<'a> {
         events::forget(&self.session).await?;
         let vacuums = vacuum::counters(&self.watcher, statement).await?;
         let counted = if did_run { self.counted().await? } else { None };
-        let files = files::before(&self.watcher, statement).await?;
+        let files = files::before(&self.watcher, statement, None).await?;
         let before = self.relations().await?.with_counters(counted.as_ref());
         let types = Types::around(&self.session, statement).await?;
         let target = self.oid_of(statement.target()).await?;
@@ -340,7 +341,7 @@ impl<'a> Look<'a> {
             kept_on_own: None,
             unknown_locks,
             unmatched,
-            changed: types.changed(&Types::around(&self.session, statement).await?),
+            changed: types.changed(&Types::around(&self.session, statement).await?, (&[][..], |_| false)),
             is_alone: true,
             waits,
             space,
@@ -455,36 +456,11 @@ pub(crate) async fn timed<T>(run: impl Future<Output = T>) -> (T, Duration) {
     (done, start.elapsed())
 }
 
-/// The tables with rows that were there before and decide on the cost of a statement: those that it works on, else those
-/// that it locks.
-fn concerned(works: &[Work], locks: &[Lock], before: &Relations) -> BTreeSet<u32> {
-    let with_rows = |oid: &u32| before.get(*oid).is_some_and(|relation| relation.kind.has_rows());
-    let worked: BTreeSet<u32> = works.iter().map(|work| work.table).filter(with_rows).collect();
-    if !worked.is_empty() {
-        return worked;
-    }
-    let is_locked = |name: &str| locks.iter().any(|lock| lock.relation == name);
-    let locked = before.0.iter().filter(|(_, relation)| is_locked(&relation.name));
-    locked.map(|(oid, _)| before.table_of(*oid)).filter(with_rows).collect()
-}
-
-/// A table that becomes a partition of another.
-fn attachment((part, whole): (u32, u32), before: &Relations) -> Option<Attached> {
-    let within = |oid: u32| before.0.keys().copied().filter(|table| before.is_within(*table, oid)).collect();
-    Some(Attached { name: before.get(part)?.name.clone(), tables: within(part), others: within(whole) })
-}
-
-/// Whether a statement names a partitioned table, or builds indexes that are parts of one.
-fn is_partitioned(works: &[Work], target: Option<u32>, after: &Relations) -> bool {
-    let kind = |oid: u32| after.get(oid).map(|relation| relation.kind);
-    let is_part = |work: &Work| after.get(work.oid).is_some_and(|built| built.parent != 0);
-    target.and_then(kind) == Some(Kind::Partitioned)
-        || works.iter().any(|work| work.kind == WorkKind::IndexBuild && is_part(work))
-}
-
-/// Whether all work is on the table that a statement names, its partitions and children.
-fn is_within(works: &[Work], target: Option<u32>, before: &Relations) -> bool {
-    target.is_some_and(|target| works.iter().all(|work| before.is_within(work.table, target)))
+/// The parts of tables that a statement drops, and the columns to which it gives a type, between two readings.
+fn changed([before, after]: [&Reading; 2], parts: &Parts<'_>, target: Option<u32>) -> Vec<Changed> {
+    let is_altered = |oid| target.is_some_and(|target| before.relations.is_within(oid, target));
+    let typed = parts.typed_columns();
+    before.types.changed(&after.types, (typed.as_slice(), is_altered))
 }
 
 /// Facts about a statement that the readings do not show.

@@ -13,6 +13,7 @@ use tokio_postgres::Row;
 use crate::extent::{Extent, Takes};
 use crate::run::changes::Changes;
 use crate::run::failure;
+use crate::run::keys::Key;
 use crate::run::rehearse::{Shape, Table, Tables, words};
 use crate::run::rules::Rule;
 use crate::schema::Schema;
@@ -25,6 +26,8 @@ pub(crate) struct Addition {
     drop: String,
     /// Statements that give columns the names that the migration gives them, each with the one that undoes it.
     renames: Vec<[String; 2]>,
+    /// The key, if the rule is one.
+    pub(crate) key: Option<Key>,
 }
 
 impl Addition {
@@ -34,7 +37,7 @@ impl Addition {
             Some(domain) => format!("ALTER DOMAIN {domain}"),
             None => format!("ALTER TABLE {}", tables.get(rule.table)?.sql()),
         };
-        let with = |add: String, drop: String| Some(Self { add, drop, renames: Vec::new() });
+        let with = |add: String, drop: String| Some(Self { add, drop, renames: Vec::new(), key: None });
         if let Some(index) = &rule.index {
             return with(rule.action.clone(), format!("DROP INDEX IF EXISTS {index}"));
         }
@@ -86,7 +89,8 @@ pub(crate) async fn additions(
     };
     let new = after.rules.iter().filter(|rule| !rule.is_inherited && !is_changed(rule) && is_new(rule));
     let addition = |(number, rule): (usize, &'_ Rule)| {
-        Some((rule.clone(), Addition::of(rule, tables, &before.rules, number)?))
+        let key = Key::of(rule, tables, &before.casts.names(&after.casts, rule.table));
+        Some((rule.clone(), Addition { key, ..Addition::of(rule, tables, &before.rules, number)? }))
     };
     let mut waiting: Vec<(Rule, Addition)> = new.enumerate().filter_map(addition).collect();
     let mut taken = Vec::new();
@@ -413,7 +417,8 @@ mod tests {
     #[test]
     fn a_rule_of_a_renamed_column_is_added_under_its_new_name() {
         let rename = ["RENAME a TO b".to_owned(), "RENAME b TO a".to_owned()];
-        let addition = Addition { add: "ADD".to_owned(), drop: String::new(), renames: vec![rename] };
+        let (add, renames) = ("ADD".to_owned(), vec![rename]);
+        let addition = Addition { add, drop: String::new(), renames, key: None };
         assert_eq!(script(&[addition]), ";\nRENAME a TO b;\nADD;\nRENAME b TO a;\n");
     }
 

@@ -1,4 +1,4 @@
-//! Changes of a column's type in an original whose statistics tell its values.
+//! Changes of columns of an original whose statistics tell their values: other types, and unique keys.
 
 use std::time::Duration;
 
@@ -96,5 +96,30 @@ fn a_type_that_does_not_take_the_values_of_the_original_is_warned_of() {
         let migration =
             "UPDATE items SET phone = left(phone, 5); ALTER TABLE items ALTER phone TYPE varchar(5)";
         assert_eq!(told(&server, &schema, migration).warnings, Vec::<String>::new(), "{release}");
+    }
+}
+
+/// By the statistics, all rows differ in these columns, and values that are made by statistics may repeat.
+#[test]
+fn columns_that_become_unique_differ_in_all_rows() {
+    let tables = "
+        CREATE TABLE items (id int PRIMARY KEY, n int, small int, at timestamp);
+        INSERT INTO items
+            SELECT i, i * 7919 % 40009, i % 7, '2025-01-01'::timestamp + i * interval '1 min' FROM generate_series(1, 40000) i;
+        ANALYZE;";
+    let migration = "ALTER TABLE items ADD UNIQUE (n); CREATE UNIQUE INDEX ON items (small, at);
+                     ALTER TABLE items RENAME n TO number; CREATE UNIQUE INDEX ON items (number)";
+    for release in RELEASES {
+        let server = server(release);
+        let schema = block_on(async {
+            let connection = server.database().await.target.connect().await.unwrap();
+            connection.client.batch_execute(tables).await.unwrap();
+            Schema::of_database(&connection, "shop").await.unwrap()
+        });
+        let asked = Request { schema, ..request("", migration, Amount::Rows(40_000)) };
+        let outcome = measured_by(&server, &asked, &mut Told::default()).unwrap();
+        let failed: Vec<_> = outcome.failed().collect();
+        assert!(failed.is_empty(), "{release}: {failed:#?}");
+        assert_eq!(outcome.statements[0].largest().unwrap().rows, 40_000, "{release}");
     }
 }

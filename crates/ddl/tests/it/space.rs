@@ -160,7 +160,8 @@ fn a_table_that_is_written_anew_outside_of_transactions_takes_its_new_files() {
                  RAISE EXCEPTION '%', pg_relation_size('t') + pg_indexes_size('t'); END IF; END $$;";
     for release in RELEASES {
         let server = crate::support::server(release);
-        for migration in ["VACUUM FULL t;", "CLUSTER t USING t_pkey; CLUSTER;"] {
+        let code = "DO $$ BEGIN ALTER TABLE t ALTER id TYPE bigint; COMMIT; END $$;";
+        for migration in ["VACUUM FULL t;", "CLUSTER t USING t_pkey; CLUSTER;", code] {
             let request = request(SCHEMA, &format!("{migration} {sizes}"), Amount::Rows(ROWS / 5));
             let outcome = measured(&server, &request).unwrap();
             let [.., one, last] = outcome.statements.as_slice() else {

@@ -67,3 +67,23 @@ fn tables_are_copied_to_another_tablespace_and_indexes_copied_or_built() {
         assert_eq!(found(&outcome), wanted, "{release}");
     }
 }
+
+/// The copy has the size of the file after VACUUM, which removes the pages at its end, and is there together with that file.
+#[test]
+fn a_table_that_vacuum_made_smaller_is_copied_as_such() {
+    let schema = "CREATE TABLE t (id int PRIMARY KEY, note text)";
+    let migration = "DELETE FROM t WHERE id > 2000; VACUUM t; ALTER TABLE t SET TABLESPACE elsewhere";
+    for release in RELEASES {
+        let server = server(release);
+        tablespace(&server);
+        let outcome = measured(&server, &request(schema, migration, Amount::Rows(40_000))).unwrap();
+        let failed: Vec<_> = outcome.failed().collect();
+        assert!(failed.is_empty(), "{release}: {failed:#?}");
+        let one = &outcome.statements[2];
+        let found = one.found.as_ref().unwrap();
+        assert_eq!(found.class, Class::Copy, "{release}");
+        // Two thousand of its rows, and not all.
+        let (bytes, space) = (one.largest().unwrap().bytes, found.space.files);
+        assert!((bytes / 60..bytes / 4).contains(&space), "{release}: {space} of {bytes}");
+    }
+}

@@ -1,10 +1,10 @@
-//! Triggers of the schema: they run in the migration, not while the tables are filled.
+//! Triggers of the schema: they run in the migration, not while the tables are filled. Those of an original do not run at all.
 
 use ddl::find::WorkKind;
-use ddl::{Amount, Outcome};
-use testkit::RELEASES;
+use ddl::{Amount, Outcome, Request, Schema};
+use testkit::{RELEASES, assert_says, block_on};
 
-use crate::support::{measured, request, server};
+use crate::support::{Warned, measured, measured_by, request, server};
 
 const SCHEMA: &str = "
     CREATE TABLE post (id int PRIMARY KEY, title text);
@@ -57,5 +57,44 @@ fn triggers_run_in_the_migration_and_not_in_the_fill() {
         }
         assert_eq!(written(&outcome, 4), ["post", "post_agg"], "{release}");
         assert_eq!(written(&outcome, 5), ["noted", "parted_2025"], "{release}");
+    }
+}
+
+/// Their names tell with which statements the times are too short.
+#[test]
+fn triggers_of_an_original_that_would_fire_are_named() {
+    let on_original = "
+        INSERT INTO parted VALUES (1, '2025-02-01');
+        UPDATE post SET title = 'x';
+        ALTER TABLE post ADD COLUMN y int;
+        BEGIN;
+        INSERT INTO noted VALUES (1);
+        INSERT INTO post VALUES (-1, 'x');
+        COMMIT;
+        DROP TRIGGER IF EXISTS \"Is counted\" ON post;
+        INSERT INTO post VALUES (-2, 'x');";
+    for release in RELEASES {
+        let server = server(release);
+        let schema = block_on(async {
+            let connection = server.database().await.target.connect().await.unwrap();
+            connection.client.batch_execute(SCHEMA).await.unwrap();
+            Schema::of_database(&connection, "blog").await.unwrap()
+        });
+        let warnings = |schema: &Schema| {
+            let request = request("", on_original, Amount::Rows(100));
+            let mut warned = Warned::default();
+            let request = Request { schema: schema.clone(), ..request };
+            let outcome = measured_by(&server, &request, &mut warned).unwrap();
+            let failed: Vec<_> = outcome.failed().collect();
+            assert!(failed.is_empty(), "{release}: {failed:#?}");
+            warned.0.into_iter().filter(|warning| warning.contains("may fire")).collect::<Vec<_>>()
+        };
+        let found = warnings(&schema);
+        let [warning] = &found[..] else { panic!("{release}: {found:?}") };
+        let named = "in database blog, triggers that the copy lacks may fire for each row of statement 1 (noted on parted), \
+                     statement 6 (\"Is counted\" on post): there";
+        assert_says(warning, &[named, "--schema-file"]);
+        // With a file, the copy has them.
+        assert!(warnings(&Schema::of_script(SCHEMA, "blog.sql").unwrap()).is_empty(), "{release}");
     }
 }
