@@ -52,7 +52,9 @@ pub enum TpsError {
         way: String,
     },
     /// The role may not read pgbench's tables.
-    #[error("role {role} may not read pgbench_branches, which the built-in scripts need: run {grant} TO {role}")]
+    #[error(
+        "role {role} may not read pgbench_branches, which the built-in scripts need: run {grant} TO {role}"
+    )]
     Privilege {
         /// The role, quoted where SQL needs it.
         role: String,

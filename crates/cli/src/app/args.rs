@@ -242,7 +242,8 @@ impl EmbeddedArgs {
 
 /// The options that were given: `-h`, `-h and -U`, `-h, -p and -U`.
 fn listed(options: &[(&str, bool)]) -> String {
-    let given: Vec<&str> = options.iter().filter(|(_, is_given)| *is_given).map(|(option, _)| *option).collect();
+    let given: Vec<&str> =
+        options.iter().filter(|(_, is_given)| *is_given).map(|(option, _)| *option).collect();
     match given.as_slice() {
         [others @ .., before, last] if !others.is_empty() => {
             format!("{}, {before} and {last}", others.join(", "))

@@ -52,8 +52,11 @@ pub(crate) fn stopped_at(home: &Home, directory: &str, why: &ConnectError) -> Op
     };
     let stopped = Instance::list(home).ok()?.into_iter().find(is_it)?;
     let name = stopped.name();
-    let option =
-        if name == Spec::default().name { String::new() } else { format!(" --instance {}", shell_word(name)) };
+    let option = if name == Spec::default().name {
+        String::new()
+    } else {
+        format!(" --instance {}", shell_word(name))
+    };
     Some(MachineFailure(format!(
         "instance {name} of pgrig's own PostgreSQL is stopped: run pgrig server start{option} ({why})"
     )))

@@ -521,7 +521,10 @@ fn what_the_server_lacks_is_said_with_the_remedy() {
     command.args(["-d", &server.url.replace("postgres@", "weak@")]);
     let ran = crate::support::Ran::from(command.output().unwrap());
     assert_eq!(ran.code, Some(2), "{ran:#?}");
-    assert!(ran.stderr.contains("run GRANT SELECT ON pgbench_accounts, pgbench_branches TO weak"), "{ran:#?}");
+    assert!(
+        ran.stderr.contains("run GRANT SELECT ON pgbench_accounts, pgbench_branches TO weak"),
+        "{ran:#?}"
+    );
     let mut command = rig.command("tps -n -t 1 -b select-only -b simple-update");
     command.args(["-d", &server.url.replace("postgres@", "weak@")]);
     let ran = crate::support::Ran::from(command.output().unwrap());

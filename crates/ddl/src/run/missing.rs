@@ -40,10 +40,7 @@ pub(crate) fn complete(schema: &Schema, skipped: &[Skipped], statements: &mut [S
 }
 
 /// Adds the tables whose names are like that of a missing table to the remedies.
-pub(crate) fn name_alike<'t>(
-    tables: impl Iterator<Item = &'t Table>,
-    statements: &mut [StatementOutcome],
-) {
+pub(crate) fn name_alike<'t>(tables: impl Iterator<Item = &'t Table>, statements: &mut [StatementOutcome]) {
     let (names, shown): (Vec<String>, Vec<String>) =
         tables.map(|table| (table.name.clone(), table.shown_in_full())).unzip();
     for failed in statements.iter_mut().filter_map(|one| one.failed.as_mut()) {

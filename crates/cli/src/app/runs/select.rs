@@ -210,7 +210,12 @@ impl<'p> Selection<'p> {
             [_] => Ok(begun),
             begun => {
                 let ids: Vec<&str> = begun.iter().map(|saved| saved.head.id.as_str()).collect();
-                Err(Usage(format!("{} ids begin with {shown}: give more characters of the id\n{}", ids.len(), listed(&ids))).into())
+                Err(Usage(format!(
+                    "{} ids begin with {shown}: give more characters of the id\n{}",
+                    ids.len(),
+                    listed(&ids)
+                ))
+                .into())
             }
         }
     }
@@ -300,7 +305,9 @@ impl<'w> Latest<'w> {
             if let Some(verb) = self.verb.filter(|verb| !VERBS.contains(verb)) {
                 let (word, verb) = (plain(self.word), plain(verb));
                 let known = VERBS.join(", ");
-                return Usage(format!("no run {word}: {verb} is no command that saves runs: give one of {known}"));
+                return Usage(format!(
+                    "no run {word}: {verb} is no command that saves runs: give one of {known}"
+                ));
             }
             let of_verb = self.verb.map_or_else(String::new, |verb| format!(" of {}", plain(verb)));
             let runs = match count {

@@ -149,7 +149,8 @@ fn arms(arguments: &AbArgs, label: &str) -> Result<Vec<Arm>, Failure> {
             && (arguments.rounds > 1 || !arguments.no_warm_up)
             && fill.works_once()
         {
-            let why = format!("each round fills the tables again: give --drop in each command: {hidden} --drop");
+            let why =
+                format!("each round fills the tables again: give --drop in each command: {hidden} --drop");
             return Err(refused(why));
         }
         let kind = std::mem::discriminant(&parsed.verb);

@@ -230,7 +230,10 @@ fn unread(name: &str, error: &str) -> Usage {
     let is_there = Path::new(name).exists();
     let is_sql = name.contains(char::is_whitespace) && !is_there;
     Usage(if name.parse::<Size>().is_ok() && !is_there {
-        format!("unexpected argument {name}: to name the size of the tables, give --size {}", shell_word(name))
+        format!(
+            "unexpected argument {name}: to name the size of the tables, give --size {}",
+            shell_word(name)
+        )
     } else if is_sql {
         format!(
             "there is no file of the name {name}: to give SQL, write -c before it: -c {}",

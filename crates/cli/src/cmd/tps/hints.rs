@@ -81,7 +81,8 @@ fn leave_out(arguments: impl Iterator<Item = String>, options: &[&str]) -> Vec<S
 /// The word without its password: a URI as the user wrote it, where the password can be left out of it; else `kept`, in keywords.
 fn readable(given: &str, kept: String) -> String {
     let left = left_out(given);
-    let uri = ["postgresql://", "postgres://"].iter().find_map(|scheme| left.find(scheme)).map(|at| &left[at..]);
+    let uri =
+        ["postgresql://", "postgres://"].iter().find_map(|scheme| left.find(scheme)).map(|at| &left[at..]);
     let has_none = |uri: &str| !uri.contains('*') && split_password(uri).is_ok_and(|found| found.is_none());
     if left != given && uri.is_some_and(has_none) { left } else { kept }
 }
