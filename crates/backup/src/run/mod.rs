@@ -12,12 +12,14 @@ mod network;
 mod others;
 pub(crate) mod pitr;
 mod point;
+mod postmaster;
 mod probe;
 mod readiness;
 mod receiver;
 mod recovery;
 mod relay;
 mod replay;
+mod room;
 pub(crate) mod scratch;
 mod sequences;
 mod sized;
@@ -54,6 +56,7 @@ use crate::way::{Format, Way};
 use dump::{AfterError, LATER_SETTING};
 use others::Others;
 use probe::{Prober, beside};
+use room::ServerSpace;
 use scratch::{RESTORED, Scratch};
 use source::{Facts, Source};
 use step::{Measured, STUCK, Trouble, Watch, size, used};
@@ -67,6 +70,8 @@ pub(crate) const SMALL: u64 = 64 << 20;
 pub(crate) const WAL: u64 = 1 << 30;
 /// Bytes that take about as long as the fixed part of a trial.
 const FIXED: f64 = 20e6;
+/// The CPU time of the server is missing; the reason follows.
+const NO_SERVER_CPU: &str = "the CPU time of the server during the backups is not known";
 /// The stage in which servers are started.
 pub(crate) const STARTING: &str = "starting a scratch server (pgrig downloads it, if it is not there)";
 
@@ -115,17 +120,32 @@ pub trait Observer {
 /// # Errors
 /// If the database cannot be read, or no way is possible.
 pub async fn plan(site: &Site<'_>, request: &Request) -> Result<Plan, BackupError> {
-    Ok(prepare(site, request).await?.2)
+    Ok(prepare(site, request).await?.plan)
 }
 
-/// Facts and plan, and the server to which pgrig has connected, for the whole rehearsal.
-async fn prepare(site: &Site<'_>, request: &Request) -> Result<(Target, Facts, Plan), BackupError> {
+/// All that is known before anything is started.
+struct Prepared {
+    /// The server to which pgrig has connected, for the whole rehearsal.
+    target: Target,
+    facts: Facts,
+    plan: Plan,
+    /// Process id of the server, or the reason why it is not known.
+    server: Result<u32, &'static str>,
+    space: Option<ServerSpace>,
+}
+
+async fn prepare(site: &Site<'_>, request: &Request) -> Result<Prepared, BackupError> {
     let session = Session::open(site.target).await?;
     let target = site.target.pinned_to(session.connection.address());
     let mut facts = Facts::of(&session, site.version_num).await?;
     facts.data.clone_from(&site.data);
     let (target, note) = logins::avoided(&session, target, facts.major).await?;
     facts.logins = note;
+    let server = postmaster::find(&session, site.data.as_deref()).await?;
+    let space = match &site.data {
+        Some(data) => ServerSpace::of(&session, data).await?,
+        None => None,
+    };
     session.close().await;
     let programs = Programs::find(request.bin.as_deref(), facts.major)?;
     let may_need_replication = request.ways.is_empty() || request.ways.iter().any(Way::is_base);
@@ -133,7 +153,7 @@ async fn prepare(site: &Site<'_>, request: &Request) -> Result<(Target, Facts, P
         facts.refused_replication = base::refused_replication(&programs, &target).await?;
     }
     let plan = possible(Plan::new(&facts, programs, (request, None), site.cores))?;
-    Ok((target, facts, plan))
+    Ok(Prepared { target, facts, plan, server, space })
 }
 
 /// Refuses a plan without ways.
@@ -157,7 +177,7 @@ pub async fn rehearse(
     interrupt: impl Future<Output = ()>,
 ) -> Result<Outcome, BackupError> {
     let stop = AtomicBool::new(false);
-    let (target, facts, plan) = prepare(site, request).await?;
+    let Prepared { target, facts, plan, server: process, space } = prepare(site, request).await?;
     observer.planned(&plan);
     let server = site.pg_bin.as_deref().or(plan.programs.server(facts.major));
     let mut scratch = Scratch::new(site.home, server, &facts, &[], (0, &[]))?;
@@ -174,6 +194,7 @@ pub async fn rehearse(
                 has_other_locale,
                 changes: None,
                 prober: None,
+                space,
                 others: RefCell::default(),
             };
             observer.stage("reading all tables, for the hashes with which restored ones are compared");
@@ -182,13 +203,14 @@ pub async fn rehearse(
                 // No dump needs the snapshot, and its session has locks on all tables.
                 source.release().await?;
             }
-            let subject = Subject { target: target.clone(), facts, source, server: None, at: None };
+            let subject = Subject { target: target.clone(), facts, source, server: process.ok(), at: None };
             let (prober, note) = Prober::if_asked(request, &target).await?;
             let run = Run { prober, ..run };
             let mut outcome = run.rounds(std::slice::from_ref(&subject), observer).await;
             if let Ok(outcome) = &mut outcome {
                 outcome.notes.extend(note);
                 outcome.notes.extend(subject.facts.logins.clone());
+                outcome.notes.extend(process.err().map(|why| format!("{NO_SERVER_CPU}: {why}")));
             }
             subject.source.close().await;
             outcome
@@ -218,7 +240,7 @@ struct Subject {
     target: Target,
     facts: Facts,
     source: Source,
-    /// Process id of its server; none if that was not started for the rehearsal.
+    /// Process id of its server; none if that is not known.
     server: Option<u32>,
     /// Its size, if there are several.
     at: Option<DataSize>,
@@ -251,6 +273,8 @@ struct Run<'a> {
     changes: Option<f64>,
     /// Lookups beside the backups.
     prober: Option<Prober>,
+    /// The server that is backed up, if it may write to the same disks, and was not started for the rehearsal.
+    space: Option<ServerSpace>,
     /// The other databases of restored servers.
     others: RefCell<Others>,
 }
@@ -393,7 +417,8 @@ impl Run<'_> {
 
     fn watch<'a>(&'a self, doing: String, directories: Vec<&'a Path>, stuck: Option<Duration>) -> Watch<'a> {
         let log = self.scratch.work.join("messages");
-        Watch { doing, directories, log, stop: self.stop, stuck, server: None }
+        let space = self.space.as_ref();
+        Watch { doing, directories, log, stop: self.stop, stuck, server: None, space }
     }
 
     /// The limits of a backup of this database.

@@ -13,6 +13,7 @@ mod probe;
 mod readable;
 mod rehearse;
 mod restore;
+mod room;
 mod sequences;
 mod sizes;
 mod support;

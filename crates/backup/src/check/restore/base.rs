@@ -36,6 +36,7 @@ impl Run<'_> {
             stop: self.stop,
             stuck: None,
             server: None,
+            space: None,
         };
         let is_plain = self.found.recipe.form == Some(Form::Base);
         let read_bytes = self.plan.bytes.unwrap_or_default();
