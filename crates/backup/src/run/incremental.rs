@@ -10,13 +10,13 @@ use measure::human::bytes;
 use server::Session;
 use server::quote::{identifier, literal, qualified};
 
-use super::{Restored, Run, SMALL, Subject, base, of_restore, sequences};
+use super::{Restored, Run, SMALL, Subject, base, of_restore, sequences, tablespaces};
 use crate::error::{BackupError, OnPath};
 use crate::outcome::{Increment, Trial};
 use crate::programs::Programs;
 use crate::run::relay::Relay;
 use crate::run::source::{Facts, Source};
-use crate::run::step::{Measured, STUCK, Trouble, Watch, size};
+use crate::run::step::{Measured, STUCK, Trouble, Watch};
 use crate::verified::Witness;
 use crate::way::{Format, Way};
 
@@ -140,7 +140,7 @@ impl Run<'_> {
         let watch = self.watch(format!("the {kind} backup of {way}"), vec![&self.scratch.work], Some(STUCK));
         let watch = Watch { server: subject.server, ..watch };
         watch.check_room(&self.scratch.work, subject.facts.server_bytes + SMALL)?;
-        let mut command = base::back_up(way, &self.plan.programs, &subject.target, directory);
+        let mut command = base::back_up(way, &self.plan.programs, subject, directory);
         if let Some(full) = upon {
             command.arg("--incremental").arg(full.join("backup_manifest"));
         }
@@ -173,11 +173,12 @@ impl Run<'_> {
         }
         watch.check_room(&place, facts.server_bytes + SMALL)?;
         let mut restore =
-            watch.run(vec![combine(programs, &[full, later], &place)]).await.map_err(of_restore)?;
+            watch.run(vec![combine(programs, facts, &[full, later], &place)]).await.map_err(of_restore)?;
+        tablespaces::link(&facts.tablespaces, &place)?;
         let increment = Increment {
-            full_size: size(full),
+            full_size: tablespaces::size_with(full),
             full: first.seconds,
-            size: size(later),
+            size: tablespaces::size_with(later),
             seconds: second.seconds,
             combine: restore.seconds,
             wal,
@@ -207,8 +208,11 @@ fn parts(directory: &Path) -> Result<[PathBuf; 2], BackupError> {
 }
 
 /// The command that combines backups, in the order in which they were made.
-fn combine(programs: &Programs, parts: &[&Path], place: &Path) -> Command {
+fn combine(programs: &Programs, facts: &Facts, parts: &[&Path], place: &Path) -> Command {
     let mut command = Command::new(programs.program("pg_combinebackup"));
+    if let Some(last) = parts.last() {
+        command.args(tablespaces::of_combination(&facts.tablespaces, last, place));
+    }
     command.args(parts).arg("--output").arg(place).env("LC_ALL", "C");
     command
 }

@@ -25,6 +25,7 @@ mod sequences;
 mod sized;
 pub(crate) mod source;
 pub(crate) mod step;
+mod tablespaces;
 pub(crate) mod tool;
 mod tool_recovery;
 mod transactions;
@@ -87,6 +88,8 @@ pub struct Site<'a> {
     pub pg_bin: Option<PathBuf>,
     /// The server's data directory, if it is on this machine.
     pub data: Option<PathBuf>,
+    /// Whether it is pgrig's own server, used by nobody else.
+    pub own: bool,
     /// Processors of this machine.
     pub cores: u16,
 }
@@ -143,7 +146,7 @@ async fn prepare(site: &Site<'_>, request: &Request) -> Result<Prepared, BackupE
     facts.logins = note;
     let server = postmaster::find(&session, site.data.as_deref()).await?;
     let space = match &site.data {
-        Some(data) => ServerSpace::of(&session, data).await?,
+        Some(data) => ServerSpace::of(&session, data, site.own).await?,
         None => None,
     };
     session.close().await;
@@ -382,7 +385,7 @@ impl Run<'_> {
             Format::Tool if way.recovers() => self.tool_to_point(way, subject, &file).await,
             Format::Tool => self.tool(way, subject, &file).await,
         };
-        remove(&file)?;
+        tablespaces::remove_with(&file)?;
         let Restored { backup, restore, size, verified, increment, recovery, beside } = tried?;
         Ok(Trial {
             way: way.clone(),
@@ -439,7 +442,10 @@ impl Run<'_> {
         watch.check_room(&self.scratch.work, facts.bytes + SMALL)?;
         let command = dump::back_up(way, programs, target, &source.snapshot, file);
         let work = watch.run(vec![command]);
-        let (backup, beside) = beside(self.prober.as_ref(), target, source, work).await?;
+        let (backup, beside) = match beside(self.prober.as_ref(), target, source, work).await {
+            Err(Trouble::Way(why)) => return Err(Trouble::Way(source.lost().await.unwrap_or(why))),
+            made => made?,
+        };
         let later = sequences::later(target).await?;
         let size = size(file);
 

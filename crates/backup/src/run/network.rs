@@ -5,7 +5,7 @@ use std::path::Path;
 
 use super::relay::Relay;
 use super::step::{STUCK, Trouble};
-use super::{Observer, Run, SMALL, Subject, base, dump, remove};
+use super::{Observer, Run, SMALL, Subject, base, dump, tablespaces};
 use crate::error::BackupError;
 use crate::network::Network;
 use crate::outcome::{Outcome, Trial};
@@ -54,7 +54,7 @@ impl Run<'_> {
     async fn count(&self, way: &Way, subject: &Subject) -> Result<Network, Trouble> {
         let path = self.backup_path();
         let counted = self.back_up_through_relay(way, subject, &path).await;
-        remove(&path)?;
+        tablespaces::remove_with(&path)?;
         counted
     }
 
@@ -78,7 +78,7 @@ impl Run<'_> {
                 watch.run(vec![command]).await?;
             }
             Format::Base | Format::BaseTar => {
-                let mut command = base::back_up(way, programs, target, path);
+                let mut command = base::back_up(way, programs, subject, path);
                 command.envs(relay.variables());
                 watch.run(vec![command]).await?;
             }

@@ -17,17 +17,24 @@ pub(crate) struct ServerSpace {
     data: Volume,
     wal: Option<Volume>,
     facts: WalFacts,
+    wal_use: WalUse,
 }
 
 impl ServerSpace {
-    /// Asks the server how far its WAL may grow. None if its volumes cannot be seen.
-    pub(super) async fn of(session: &Session, data: &Path) -> Result<Option<Self>, ConnectError> {
+    /// Asks the server how far its WAL may grow. None if its volumes cannot be seen. `is_idle`: nobody writes to it.
+    pub(super) async fn of(
+        session: &Session,
+        data: &Path,
+        is_idle: bool,
+    ) -> Result<Option<Self>, ConnectError> {
         let Some(volume) = Volume::of(data) else { return Ok(None) };
         let facts = match WalFacts::ask(&session.connection.client).await {
             Ok(facts) => facts,
             Err(error) => return Err(session.connection.explain(error).await),
         };
-        Ok(Some(Self { data: volume, wal: Volume::of(&data.join("pg_wal")), facts }))
+        let wal = Volume::of(&data.join("pg_wal"));
+        let wal_use = if is_idle { WalUse::Little } else { WalUse::Full };
+        Ok(Some(Self { data: volume, wal, facts, wal_use }))
     }
 
     /// The space that the server needs on this volume now; none if it writes nothing there.
@@ -40,7 +47,7 @@ impl ServerSpace {
             index: volume.clone(),
             temporary: None,
         };
-        let rule = SpaceRule::new(&volumes, &self.facts, WalUse::Full);
+        let rule = SpaceRule::new(&volumes, &self.facts, self.wal_use);
         let kept = VolumeMonitor::new(&volumes, rule).kept(&Limits::default()).ok()?;
         (kept.bytes > 0).then_some(kept)
     }

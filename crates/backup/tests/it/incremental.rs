@@ -92,7 +92,7 @@ async fn rehearsed(server: &Server, trials: u32) -> Result<Outcome, BackupError>
     let target = server.target("postgres");
     let home = Home::at(server.home()).unwrap().with_postgresql_cache(&templates());
     let version_num = u32::from(CLIENTS_RELEASE) * 10_000;
-    let site = Site { target: &target, version_num, home: &home, pg_bin: None, data: None, cores: 2 };
+    let site = Site { target: &target, version_num, home: &home, pg_bin: None, data: None, own: false, cores: 2 };
     let request = Request { network: true, ..request(&[INCREMENTAL], trials) };
     let outcome = Box::pin(backup::rehearse(&site, &request, &mut Unwatched, std::future::pending())).await;
     assert_nothing_is_left(home.root());

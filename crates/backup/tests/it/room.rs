@@ -16,7 +16,7 @@ fn rehearsed(max_wal_size: &str) -> Result<backup::Outcome, BackupError> {
     let target = server.target("postgres");
     let version_num = u32::from(RELEASE) * 10_000;
     let data = Some(server.data_dir());
-    let site = Site { target: &target, version_num, home: &home, pg_bin: None, data, cores: 2 };
+    let site = Site { target: &target, version_num, home: &home, pg_bin: None, data, own: false, cores: 2 };
     let request =
         Request { ways: ways(&["custom:none"]), trials: 1, bin: None, probe: false, network: false };
     let rehearsed = Box::pin(backup::rehearse(&site, &request, &mut Unwatched, std::future::pending()));
