@@ -10,7 +10,9 @@ use measure::human::bytes;
 use server::Session;
 use server::quote::{identifier, literal, qualified};
 
+use super::probe::beside;
 use super::{Restored, Run, SMALL, Subject, base, of_restore, sequences, tablespaces};
+use crate::beside::Beside;
 use crate::error::{BackupError, OnPath};
 use crate::outcome::{Increment, Trial};
 use crate::programs::Programs;
@@ -128,14 +130,15 @@ impl Run<'_> {
         Ok(change(&subject.target, share).await?)
     }
 
-    /// Makes a full backup, or an incremental one upon a full one; through the relay, if there is one.
+    /// Makes a full backup, or an incremental one upon a full one; through the relay, if there is one. Without a relay, rows are looked up
+    /// meanwhile, if that was asked for.
     async fn part(
         &self,
         way: &Way,
         subject: &Subject,
         (directory, upon): (&Path, Option<&Path>),
         relay: Option<&Relay>,
-    ) -> Result<Measured, Trouble> {
+    ) -> Result<(Measured, Option<Beside>), Trouble> {
         let kind = if upon.is_some() { "incremental" } else { "full" };
         let watch = self.watch(format!("the {kind} backup of {way}"), vec![&self.scratch.work], Some(STUCK));
         let watch = Watch { server: subject.server, ..watch };
@@ -147,7 +150,8 @@ impl Run<'_> {
         if let Some(relay) = relay {
             command.envs(relay.variables());
         }
-        watch.run(vec![command]).await
+        let prober = self.prober.as_ref().filter(|_| relay.is_none());
+        beside(prober, &subject.target, &subject.source, watch.run(vec![command])).await
     }
 
     /// Makes the incremental backup, combines both, and compares the result with the source.
@@ -156,12 +160,12 @@ impl Run<'_> {
         way: &Way,
         subject: &Subject,
         source: &Source,
-        (full, later, first): (&Path, &Path, Measured),
+        (full, later, (first, beside_first)): (&Path, &Path, (Measured, Option<Beside>)),
         before: u64,
     ) -> Result<Restored, Trouble> {
         let (programs, facts) = (&self.plan.programs, &subject.facts);
         let wal = wal_so_far(&subject.target).await?.saturating_sub(before);
-        let second = self.part(way, subject, (later, Some(full)), None).await?;
+        let (second, beside_second) = self.part(way, subject, (later, Some(full)), None).await?;
         let is_unchanged = source.is_unchanged(&subject.target).await?;
         let witness = if is_unchanged { Witness::Unchanged } else { Witness::Changed };
         let after = sequences::later(&subject.target).await?;
@@ -196,9 +200,16 @@ impl Run<'_> {
             verified,
             increment: Some(increment),
             recovery: None,
-            beside: None,
+            beside: of_parts(beside_first, beside_second),
         })
     }
+}
+
+/// The effects of both parts of a backup on other clients.
+fn of_parts(full: Option<Beside>, later: Option<Beside>) -> Option<Beside> {
+    let (full, later) = full.zip(later)?;
+    let transactions = full.transactions + later.transactions;
+    Some(Beside { transactions, ..Beside::together(&[&full, &later])? })
 }
 
 /// Creates the directory, and returns those of the full and of the incremental backup in it.

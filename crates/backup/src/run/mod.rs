@@ -25,7 +25,7 @@ mod sequences;
 mod sized;
 pub(crate) mod source;
 pub(crate) mod step;
-mod tablespaces;
+pub(crate) mod tablespaces;
 pub(crate) mod tool;
 mod tool_recovery;
 mod transactions;

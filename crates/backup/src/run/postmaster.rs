@@ -11,8 +11,7 @@ use tokio::net::UnixStream;
 /// The first line of this file in the data directory is the process id.
 const FILE: &str = "postmaster.pid";
 /// Why the time is not known.
-const ELSEWHERE: &str =
-    "pgrig cannot see its processes, because it runs on another machine or in another container, or /proc hides them";
+const ELSEWHERE: &str = "pgrig cannot see its processes, because it runs on another machine or in another container, or /proc hides them";
 
 /// The process id of the server, or the reason why it is not known here. `data` is the server's data directory, if it is on this machine.
 pub(super) async fn find(
@@ -59,7 +58,9 @@ mod tests {
             let own = session.pid().await.unwrap().unsigned_abs();
             assert_eq!(find(&session, None).await.unwrap(), Ok(server.pid()));
             assert_eq!(of_data(&server.data_dir()), Some(server.pid()));
-            assert!(is_parent(server.pid(), own) && !is_parent(own, own) && !is_parent(std::process::id(), own));
+            assert!(
+                is_parent(server.pid(), own) && !is_parent(own, own) && !is_parent(std::process::id(), own)
+            );
             session.close().await;
         });
     }

@@ -44,6 +44,18 @@ pub(super) async fn read(session: &Session) -> Result<Vec<Tablespace>, ConnectEr
     Ok(rows.iter().map(of_row).collect())
 }
 
+/// Those of a backup as tar files, each of which has the OID as its name. Their directories on the server's machine do not matter.
+pub(crate) fn of_tar_files(backup: &Path) -> Result<Vec<Tablespace>, BackupError> {
+    let mut found = Vec::new();
+    for entry in fs::read_dir(backup).on("read", backup)? {
+        let name = entry.on("read", backup)?.file_name().to_string_lossy().into_owned();
+        let oid = name.split_once(".tar").and_then(|(stem, _)| stem.parse().ok());
+        let of_oid = |oid| Tablespace { oid, name: String::new(), location: String::new() };
+        found.extend(oid.map(of_oid));
+    }
+    Ok(found)
+}
+
 /// Why these tablespaces are not restored; none if they are.
 pub(super) fn hindrance(all: &[Tablespace]) -> Option<String> {
     let inside = all.iter().find(|one| !one.location.starts_with('/'))?;
@@ -95,7 +107,7 @@ fn mapping(old: &Path, new: &Path) -> OsString {
 }
 
 /// Creates the directories into which tablespaces are unpacked.
-pub(super) fn prepare(all: &[Tablespace], place: &Path) -> Result<(), BackupError> {
+pub(crate) fn prepare(all: &[Tablespace], place: &Path) -> Result<(), BackupError> {
     for one in all {
         let path = place.join(OWN).join(one.oid.to_string());
         fs::create_dir_all(&path).on("create", &path)?;
@@ -104,7 +116,7 @@ pub(super) fn prepare(all: &[Tablespace], place: &Path) -> Result<(), BackupErro
 }
 
 /// The commands that unpack the tablespaces; each inner list is joined by pipes.
-pub(super) fn unpack(way: &Way, all: &[Tablespace], backup: &Path, place: &Path) -> Vec<Vec<Command>> {
+pub(crate) fn unpack(way: &Way, all: &[Tablespace], backup: &Path, place: &Path) -> Vec<Vec<Command>> {
     let own = place.join(OWN);
     if all.is_empty() {
         return Vec::new();
@@ -122,7 +134,7 @@ pub(super) fn unpack(way: &Way, all: &[Tablespace], backup: &Path, place: &Path)
 ///
 /// # Errors
 /// If there is another tablespace: a server would write to its directory.
-pub(super) fn link(all: &[Tablespace], place: &Path) -> Result<(), Trouble> {
+pub(crate) fn link(all: &[Tablespace], place: &Path) -> Result<(), Trouble> {
     let links = place.join(LINKS);
     for one in all {
         let path = links.join(one.oid.to_string());
@@ -137,6 +149,20 @@ pub(super) fn link(all: &[Tablespace], place: &Path) -> Result<(), Trouble> {
                 "the backup has a tablespace (OID {oid}) that was created during the rehearsal: run pgrig again"
             )));
         }
+    }
+    Ok(())
+}
+
+/// Moves tablespaces that were copied to the places of the links to them.
+pub(crate) fn move_copied(place: &Path) -> Result<(), BackupError> {
+    let (links, own) = (place.join(LINKS), place.join(OWN));
+    fs::create_dir_all(&own).on("create", &own)?;
+    let entries: Vec<_> = fs::read_dir(&links).on("read", &links)?.collect();
+    for entry in entries {
+        let path = entry.on("read", &links)?.path();
+        let Some(name) = path.file_name() else { continue };
+        fs::rename(&path, own.join(name)).on("move", &path)?;
+        symlink(Path::new("..").join(OWN).join(name), &path).on("create", &path)?;
     }
     Ok(())
 }
@@ -181,8 +207,32 @@ mod tests {
     }
 
     #[test]
+    fn copied_files_are_moved_and_found_by_a_link() {
+        let directory = testkit::directory();
+        let place = directory.path();
+        fs::create_dir_all(place.join(LINKS).join("7")).unwrap();
+        fs::write(place.join(LINKS).join("7/PG"), "").unwrap();
+        move_copied(place).unwrap();
+        assert!(place.join(LINKS).join("7").is_symlink() && place.join(LINKS).join("7/PG").is_file());
+        assert!(place.join(OWN).join("7/PG").is_file());
+    }
+
+    #[test]
+    fn tar_files_of_tablespaces_are_those_with_a_number() {
+        let directory = testkit::directory();
+        for name in ["base.tar.gz", "16384.tar.gz", "16385.tar", "pg_wal.tar", "backup_manifest"] {
+            fs::write(directory.path().join(name), "").unwrap();
+        }
+        let mut found: Vec<u32> = of_tar_files(directory.path()).unwrap().iter().map(|one| one.oid).collect();
+        found.sort_unstable();
+        assert_eq!(found, [16384, 16385]);
+    }
+
+    #[test]
     fn one_within_the_data_directory_is_a_hindrance() {
         assert_eq!(hindrance(&[at(7, "/a")]), None);
-        assert!(hindrance(&[at(7, "/a"), at(8, "pg_tblspc/8")]).unwrap().contains("tablespace fast is within"));
+        assert!(
+            hindrance(&[at(7, "/a"), at(8, "pg_tblspc/8")]).unwrap().contains("tablespace fast is within")
+        );
     }
 }

@@ -109,7 +109,10 @@ fn sequences_and_large_objects_that_the_role_may_not_read_prevent_dumps() {
         let Err(BackupError::NoWay(why)) = rehearsed(&server, &target, &["custom:none"]).await else {
             panic!("a dump was made")
         };
-        assert_says(&why[0], &["may not read \"public\".\"numbers\", \"public\".\"own_id_seq\": GRANT SELECT"]);
+        assert_says(
+            &why[0],
+            &["may not read \"public\".\"numbers\", \"public\".\"own_id_seq\": GRANT SELECT"],
+        );
         let grant = "GRANT SELECT ON ALL SEQUENCES IN SCHEMA public TO app; SELECT lo_from_bytea(4711, 'x')";
         shop.client.batch_execute(grant).await.unwrap();
         let Err(BackupError::NoWay(why)) = rehearsed(&server, &target, &["custom:none"]).await else {
