@@ -52,15 +52,14 @@ use crate::outcome::{DataSize, Increment, Outcome, Recovery, Trial};
 use crate::plan::Plan;
 use crate::programs::Programs;
 use crate::request::Request;
-use crate::verified::{Verified, Witness};
+use crate::verified::Verified;
 use crate::way::{Format, Way};
-use dump::{AfterError, LATER_SETTING};
 use others::Others;
-use probe::{Prober, beside};
+use probe::Prober;
 use room::ServerSpace;
-use scratch::{RESTORED, Scratch};
+use scratch::Scratch;
 use source::{Facts, Source};
-use step::{Measured, STUCK, Trouble, Watch, size, used};
+use step::{Measured, STUCK, Trouble, Watch};
 
 pub use readiness::Readiness;
 pub(crate) use sized::bytes_of_tables;
@@ -326,8 +325,9 @@ impl Run<'_> {
                     let left: f64 = left.map(|(_, subject, _)| subject.weight()).sum();
                     observer.done(&outcome.trials[outcome.trials.len() - 1], spent.mul_f64(left / weight));
                 }
-                Err(Trouble::Run(error)) => return Err(error),
-                Err(Trouble::Way(why)) => {
+                Err(Trouble::Run(error)) if !is_of_way(&error) => return Err(error),
+                Err(trouble) => {
+                    let why = trouble.reason();
                     observer.failed(way, &why);
                     outcome.trials.retain(|trial| trial.way != **way);
                     outcome.failed.push(((*way).clone(), why));
@@ -434,47 +434,11 @@ impl Run<'_> {
     fn is_stopped(&self) -> bool {
         self.stop.load(Ordering::Relaxed)
     }
+}
 
-    async fn dump(&self, way: &Way, subject: &Subject, file: &Path) -> Result<Restored, Trouble> {
-        let programs = &self.plan.programs;
-        let Subject { target, facts, source, .. } = subject;
-        let watch = self.watch_backup(way, subject);
-        watch.check_room(&self.scratch.work, facts.bytes + SMALL)?;
-        let command = dump::back_up(way, programs, target, &source.snapshot, file);
-        let work = watch.run(vec![command]);
-        let (backup, beside) = match beside(self.prober.as_ref(), target, source, work).await {
-            Err(Trouble::Way(why)) => return Err(Trouble::Way(source.lost().await.unwrap_or(why))),
-            made => made?,
-        };
-        let later = sequences::later(target).await?;
-        let size = size(file);
-
-        self.scratch.drop_database().await?;
-        if !self.scratch.create_database(facts).await? {
-            self.has_other_locale.set(true);
-        }
-        let (restored, server) = (self.scratch.target(RESTORED), self.scratch.target("postgres"));
-        // Without WAL: earlier restores have left files that this one writes to again.
-        let data = self.scratch.data_dir().join("base");
-        let (before, (_, begin)) = (used(&data), wal::position(&server).await?);
-        let watch = self.watch(format!("the restore of {way}"), vec![&self.scratch.work, &data], None);
-        let watch = Watch { server: Some(self.scratch.server_pid()), ..watch };
-        watch.check_room(&data, facts.bytes + facts.bytes / 5 + WAL.min(facts.bytes) + SMALL)?;
-        let after_error = AfterError::of(programs, facts.major);
-        let commands = dump::restore(way, programs, &restored, file, after_error);
-        let restore = match after_error {
-            AfterError::Stop => watch.run(commands).await,
-            AfterError::GoOn => watch.run_unless(commands, |error| error != LATER_SETTING).await,
-        };
-        let mut restore = restore.map_err(of_restore)?;
-        let written = wal::position(&server).await?.1.saturating_sub(begin);
-        let kept = written.min(sized::memory(&server).await?.max_wal_size);
-        restore.peak = restore.peak.saturating_sub(before) + kept;
-        let verified =
-            verify::verify(&restored, (&source.content, &later), Witness::SameSnapshot, false).await?;
-        self.scratch.drop_database().await?;
-        Ok(Restored { backup, restore, size, verified, increment: None, recovery: None, beside })
-    }
+/// Whether an error concerns only the way: others may need less space.
+fn is_of_way(error: &BackupError) -> bool {
+    matches!(error, BackupError::NoRoom { .. } | BackupError::Full { .. })
 }
 
 fn of_restore(trouble: Trouble) -> Trouble {

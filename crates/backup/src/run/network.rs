@@ -39,10 +39,7 @@ impl Run<'_> {
                     observer.counted(trial);
                 }
                 Err(trouble) => {
-                    let why = match trouble {
-                        Trouble::Way(why) => why,
-                        Trouble::Run(error) => error.to_string(),
-                    };
+                    let why = trouble.reason();
                     outcome.notes.push(format!("the network bytes of {way} were not counted: {why}"));
                 }
             }

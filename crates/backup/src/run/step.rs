@@ -107,6 +107,16 @@ pub(crate) enum Trouble {
     Run(BackupError),
 }
 
+impl Trouble {
+    /// The reason in words.
+    pub(crate) fn reason(self) -> String {
+        match self {
+            Self::Way(why) => why,
+            Self::Run(error) => error.to_string(),
+        }
+    }
+}
+
 impl<E: Into<BackupError>> From<E> for Trouble {
     fn from(error: E) -> Self {
         Self::Run(error.into())

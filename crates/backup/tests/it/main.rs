@@ -2,6 +2,7 @@
 
 mod check;
 mod cpu;
+mod crash;
 mod damage;
 mod held;
 mod hosts;
