@@ -386,6 +386,10 @@ impl Run<'_> {
             Format::Tool => self.tool(way, subject, &file).await,
         };
         tablespaces::remove_with(&file)?;
+        if tried.is_err() && !self.is_stopped() {
+            // The next trial meets the same error, if there is one.
+            let _ = self.scratch.clear().await;
+        }
         let Restored { backup, restore, size, verified, increment, recovery, beside } = tried?;
         Ok(Trial {
             way: way.clone(),

@@ -284,6 +284,13 @@ impl Scratch {
         Ok(())
     }
 
+    /// Deletes the restored files that a failed trial has left, so that the next one has their space.
+    pub(crate) async fn clear(&self) -> Result<(), BackupError> {
+        self.base.place_for_restored()?;
+        self.revive().await?;
+        self.drop_database().await
+    }
+
     /// Starts the server of a base backup.
     pub(crate) async fn start_base(&self) -> Result<Running, BackupError> {
         self.start_restored(self.base.clone(), Instance::adopt_restored).await
