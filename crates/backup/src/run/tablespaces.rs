@@ -49,7 +49,7 @@ pub(crate) fn of_tar_files(backup: &Path) -> Result<Vec<Tablespace>, BackupError
     let mut found = Vec::new();
     for entry in fs::read_dir(backup).on("read", backup)? {
         let name = entry.on("read", backup)?.file_name().to_string_lossy().into_owned();
-        let oid = name.split_once(".tar").and_then(|(stem, _)| stem.parse().ok());
+        let oid = name.split_once(".tar").and_then(|(stem, _)| stem.parse::<u32>().ok());
         let of_oid = |oid| Tablespace { oid, name: String::new(), location: String::new() };
         found.extend(oid.map(of_oid));
     }

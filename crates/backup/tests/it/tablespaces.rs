@@ -91,7 +91,10 @@ fn incremental_backups_are_combined_with_their_tablespaces() {
     let outcome = block_on(Box::pin(rehearsed)).unwrap();
     assert_nothing_is_left(home.root());
     assert_restored(&outcome, 2);
-    assert!(outcome.trials.iter().all(|trial| trial.network.is_some()), "{:#?}", outcome.notes);
+    for trial in &outcome.trials {
+        assert!(trial.network.is_some(), "{:#?}", outcome.notes);
+        assert_eq!(trial.verified.other_databases, ["template1"], "{trial:#?}");
+    }
     assert_eq!(files(directory.path()), before);
 }
 
