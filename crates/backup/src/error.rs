@@ -69,7 +69,7 @@ pub enum BackupError {
     Busy(u32),
     /// A step would leave too little space.
     #[error(
-        "{step} needs about {} and a reserve of {}, and {path} has {} free: free some space, or set PGRIG_HOME to a directory on another \
+        "{step} needs about {} and a reserve of {}{because}, and {path} has {} free: free some space, or set PGRIG_HOME to a directory on another \
          disk", bytes(*.needs), bytes(*.headroom), bytes(*.free)
     )]
     NoRoom {
@@ -83,9 +83,11 @@ pub enum BackupError {
         free: u64,
         /// Bytes that stay free.
         headroom: u64,
+        /// Why so many, if the server that is backed up is the reason; empty otherwise.
+        because: String,
     },
     /// A step left too little space, and was ended.
-    #[error("{step} was ended, because {path} has only {} free: free some space, or set PGRIG_HOME to a directory on another disk", bytes(*.free))]
+    #[error("{step} was ended, because {path} has only {} free{because}: free some space, or set PGRIG_HOME to a directory on another disk", bytes(*.free))]
     Full {
         /// The step.
         step: String,
@@ -93,6 +95,8 @@ pub enum BackupError {
         path: String,
         /// Its free bytes.
         free: u64,
+        /// Why more stay free, if the server that is backed up is the reason; empty otherwise.
+        because: String,
     },
     /// The sizes to measure are too small.
     #[error("{}", too_small(*size, *up_to, *least))]

@@ -27,7 +27,7 @@ pub struct Trial {
     pub backup_cpu: f64,
     /// CPU seconds of the client programs, during the restore.
     pub restore_cpu: f64,
-    /// CPU seconds of the server, during the backup; none if it was not started for the rehearsal.
+    /// CPU seconds of the server, during the backup, with those of other sessions; none if its processes cannot be seen here.
     pub backup_server_cpu: Option<f64>,
     /// CPU seconds of the scratch server, during the restore; none on a system without /proc.
     pub restore_server_cpu: Option<f64>,

@@ -4,7 +4,9 @@ use thiserror::Error;
 
 use crate::generate::{Form, TOPIC_NUMBERS, steps};
 use crate::spread::{Buckets, Described, Elements, Letters, Spread, Statistics};
-use crate::{Column, Distribution, Keys, Kind, Member, Pick, Ranking, Shared, Side, Turn, Units, Values};
+use crate::{
+    Column, Distribution, Keys, Kind, Member, Pick, Ranking, Reference, Shared, Side, Turn, Units, Values,
+};
 
 /// Values that a column of this type cannot have.
 #[derive(Clone, Debug, Error, PartialEq)]
@@ -126,35 +128,7 @@ impl Values {
                 Form::new(*topic, kind, turn.is_some()).map(|_| ()).ok_or_else(|| check.unsuited(TOPICAL))
             }
             Self::Reference(reference) => {
-                match &reference.pick {
-                    Pick::InTurn(turn) => check.turn(*turn)?,
-                    Pick::Spread { spread, .. } => check.spread(spread)?,
-                    Pick::Shared(Shared { rows, groups, member, sizes }) => {
-                        check.that(0 < *groups && groups <= rows, "a group must have at least one row")?;
-                        check.that(
-                            sizes.is_empty() || sizes.iter().any(|size| *size > 0),
-                            "one of the groups must have a row",
-                        )?;
-                        let fits =
-                            !matches!(member, Some(Member::Of(count)) if *count < rows.div_ceil(*groups));
-                        check.that(fits, "a group has more rows than the member column has values: give a larger number of these values")?;
-                    }
-                    Pick::Paired(paired) => {
-                        check.spread(&paired.first.spread)?;
-                        check.spread(&paired.second.spread)?;
-                        let pairs = paired.first.keys.saturating_mul(paired.second.keys);
-                        check.that(
-                            (1..=pairs).contains(&paired.rows),
-                            "there must be rows, and no more of them than pairs of keys",
-                        )?;
-                    }
-                    Pick::Random { .. } => {}
-                    Pick::Earlier { first, .. } => {
-                        let made =
-                            matches!(&*reference.keys, Keys::Made { table, first: 0 } if *first < table.rows);
-                        check.that(made, "the keys must be those of the table's own rows")?;
-                    }
-                }
+                check.pick(reference)?;
                 check.keys(&reference.keys, reference.column)
             }
             Self::Repeated { spread, values } => {
@@ -326,6 +300,37 @@ impl Check<'_> {
                 self.that(s.is_finite() && s > 0.0, "s must be above 0")
             }
         }
+    }
+
+    fn pick(&self, reference: &Reference) -> Result<(), Unsuited> {
+        match &reference.pick {
+            Pick::InTurn(turn) => self.turn(*turn)?,
+            Pick::Spread { spread, .. } => self.spread(spread)?,
+            Pick::Shared(Shared { rows, groups, member, sizes }) => {
+                self.that(0 < *groups && groups <= rows, "a group must have at least one row")?;
+                self.that(
+                    sizes.is_empty() || sizes.iter().any(|size| *size > 0),
+                    "one of the groups must have a row",
+                )?;
+                let fits = !matches!(member, Some(Member::Of(count)) if *count < rows.div_ceil(*groups));
+                self.that(fits, "a group has more rows than the member column has values: give a larger number of these values")?;
+            }
+            Pick::Paired(paired) => {
+                self.spread(&paired.first.spread)?;
+                self.spread(&paired.second.spread)?;
+                let pairs = paired.first.keys.saturating_mul(paired.second.keys);
+                self.that(
+                    (1..=pairs).contains(&paired.rows),
+                    "there must be rows, and no more of them than pairs of keys",
+                )?;
+            }
+            Pick::Random { .. } => {}
+            Pick::Earlier { first, .. } => {
+                let made = matches!(&*reference.keys, Keys::Made { table, first: 0 } if *first < table.rows);
+                self.that(made, "the keys must be those of the table's own rows")?;
+            }
+        }
+        Ok(())
     }
 
     fn spread(&self, spread: &Spread) -> Result<(), Unsuited> {

@@ -12,11 +12,11 @@ use super::probe::beside;
 use super::scratch::undisturbed;
 use super::sequences::{self, Sequence};
 use super::source::{Facts, Source};
-use super::{Restored, Run, SMALL, Subject, of_restore};
+use super::{Restored, Run, SMALL, Subject, of_restore, tablespaces};
 use crate::error::{BackupError, OnPath};
 use crate::programs::Programs;
 use crate::run::dump::unpacker;
-use crate::run::step::{LOOK, Measured, Trouble, client, patience, size};
+use crate::run::step::{LOOK, Measured, Trouble, client, patience};
 use crate::verified::{Verified, Witness};
 use crate::way::{CompressedBy, Compression, Format, Method, Way};
 
@@ -34,22 +34,26 @@ impl Run<'_> {
         let Subject { target: original, facts, source, .. } = subject;
         let watch = self.watch_backup(way, subject);
         watch.check_room(&self.scratch.work, facts.server_bytes + SMALL)?;
-        let work = watch.run(vec![back_up(way, programs, original, directory)]);
+        let work = watch.run(vec![back_up(way, programs, subject, directory)]);
         let (backup, beside) = beside(self.prober.as_ref(), original, source, work).await?;
         let is_unchanged = source.is_unchanged(original).await?;
         let witness = if is_unchanged { Witness::Unchanged } else { Witness::Changed };
         let later = sequences::later(original).await?;
-        let size = size(directory);
+        let size = tablespaces::size_with(directory);
 
         let place = self.scratch.base.place_for_restored()?;
         let watch = self.watch(format!("the restore of {way}"), vec![&self.scratch.work, &place], None);
         watch.check_room(&place, facts.server_bytes + SMALL)?;
         prepare(&place).on("create", &place)?;
+        tablespaces::prepare(&facts.tablespaces, &place)?;
         let mut restore = Measured::default();
-        for commands in unpack(way, directory, &place) {
+        let of_tablespaces = tablespaces::unpack(way, &facts.tablespaces, directory, &place);
+        for commands in unpack(way, directory, &place).into_iter().chain(of_tablespaces) {
             restore.add(watch.run(commands).await.map_err(of_restore)?);
         }
+        tablespaces::link(&facts.tablespaces, &place)?;
         watch.run(vec![verify(programs, facts.major, directory, &place)]).await?;
+        tablespaces::forget_places(&place)?;
         let verified = self.start_and_verify((way, facts), (source, &later), witness, &mut restore).await?;
         Ok(Restored { backup, restore, size, verified, increment: None, recovery: None, beside })
     }
@@ -110,11 +114,13 @@ impl Run<'_> {
 }
 
 /// The command that backs up the whole server. It asks for a fast checkpoint, so that it does not wait for the next one.
-pub(super) fn back_up(way: &Way, programs: &Programs, target: &Target, directory: &Path) -> Command {
+pub(super) fn back_up(way: &Way, programs: &Programs, subject: &Subject, directory: &Path) -> Command {
+    let Subject { target, facts, .. } = subject;
     let mut command = client(&programs.program("pg_basebackup"), target);
     command.arg("--pgdata").arg(directory).args(["--checkpoint=fast", "--wal-method=stream"]);
     command.arg(format!("--format={}", if way.format == Format::BaseTar { "tar" } else { "plain" }));
     command.args(compression(way.compression, programs.major));
+    command.args(tablespaces::of_backup(way, &facts.tablespaces, directory));
     command.arg(patience(target));
     command
 }
@@ -175,7 +181,7 @@ pub(crate) fn unpack(way: &Way, directory: &Path, place: &Path) -> Vec<Vec<Comma
 }
 
 /// WAL may be compressed in another way than the data, or not at all.
-fn unpack_tar(directory: &Path, name: &str, place: &Path) -> Option<Vec<Command>> {
+pub(super) fn unpack_tar(directory: &Path, name: &str, place: &Path) -> Option<Vec<Command>> {
     let (method, file) = [Method::None, Method::Gzip, Method::Lz4, Method::Zstd]
         .map(|method| (method, directory.join(format!("{name}.tar{}", method.suffix()))))
         .into_iter()
@@ -199,6 +205,8 @@ fn unpack_tar(directory: &Path, name: &str, place: &Path) -> Option<Vec<Command>
 pub(super) fn verify(programs: &Programs, server: u16, directory: &Path, place: &Path) -> Command {
     let mut command = Command::new(programs.program("pg_verifybackup"));
     let manifest: PathBuf = directory.join("backup_manifest");
+    // The manifest has the files of tablespaces by the paths of the links to them.
+    command.arg(format!("--ignore={}", tablespaces::OWN));
     command.arg("--quiet").arg("--manifest-path").arg(manifest).arg(place).env("LC_ALL", "C");
     if programs.major != server {
         command.arg("--no-parse-wal");

@@ -5,14 +5,76 @@ use std::process::Command;
 
 use connect::Target;
 
+use super::probe::beside;
+use super::scratch::RESTORED;
+use super::step::{Trouble, Watch, client, patience, size, used};
+use super::{Restored, Run, SMALL, Subject, WAL, of_restore, sequences, sized, verify, wal};
 use crate::programs::Programs;
-use crate::run::step::{client, patience};
+use crate::verified::Witness;
 use crate::way::{Compression, Format, Method, Way};
 
 /// Level of gzip where none is given, as of zlib.
 const GZIP_LEVEL: u8 = 6;
 /// Time that pg_dump waits for the lock of a table that somebody else has locked.
 const LOCK_TIMEOUT: &str = "60s";
+
+impl Run<'_> {
+    /// A trial of a dump.
+    pub(super) async fn dump(&self, way: &Way, subject: &Subject, file: &Path) -> Result<Restored, Trouble> {
+        let programs = &self.plan.programs;
+        let Subject { target, facts, source, .. } = subject;
+        let watch = self.watch_backup(way, subject);
+        watch.check_room(&self.scratch.work, facts.bytes + SMALL)?;
+        let command = back_up(way, programs, target, &source.snapshot, file);
+        let work = watch.run(vec![command]);
+        let (backup, beside) = match beside(self.prober.as_ref(), target, source, work).await {
+            Err(Trouble::Way(why)) => return Err(Trouble::Way(source.lost().await.unwrap_or(why))),
+            made => made?,
+        };
+        let later = sequences::later(target).await?;
+        let size = size(file);
+
+        self.scratch.drop_database().await?;
+        if !self.scratch.create_database(facts).await? {
+            self.has_other_locale.set(true);
+        }
+        let (restored, server) = (self.scratch.target(RESTORED), self.scratch.target("postgres"));
+        // Without WAL: earlier restores have left files that this one writes to again.
+        let data = self.scratch.data_dir().join("base");
+        let (before, (_, begin)) = (used(&data), wal::position(&server).await?);
+        let watch = self.watch(format!("the restore of {way}"), vec![&self.scratch.work, &data], None);
+        let watch = Watch { server: Some(self.scratch.server_pid()), ..watch };
+        watch.check_room(&data, facts.bytes + facts.bytes / 5 + WAL.min(facts.bytes) + SMALL)?;
+        let after_error = AfterError::of(programs, facts.major);
+        let commands = restore(way, programs, &restored, file, after_error);
+        let restore = match after_error {
+            AfterError::Stop => watch.run(commands).await,
+            AfterError::GoOn => watch.run_unless(commands, |error| error != LATER_SETTING).await,
+        };
+        let mut restore = match restore {
+            Err(Trouble::Way(why)) => return Err(self.of_failed_restore(&why).await),
+            restored => restored?,
+        };
+        let written = wal::position(&server).await?.1.saturating_sub(begin);
+        let kept = written.min(sized::memory(&server).await?.max_wal_size);
+        restore.peak = restore.peak.saturating_sub(before) + kept;
+        let verified =
+            verify::verify(&restored, (&source.content, &later), Witness::SameSnapshot, false).await?;
+        self.scratch.drop_database().await?;
+        Ok(Restored { backup, restore, size, verified, increment: None, recovery: None, beside })
+    }
+
+    /// The reason of a failed restore. If the scratch server has ended, it is started again: the next dump needs it.
+    async fn of_failed_restore(&self, why: &str) -> Trouble {
+        match self.scratch.revive().await {
+            Ok(None) => of_restore(Trouble::Way(why.to_owned())),
+            Ok(Some(end)) => {
+                Trouble::Way(format!("its restore failed, because the scratch server ended: {end}"))
+            }
+            Err(error) => error.into(),
+        }
+    }
+}
 
 /// The command that dumps the snapshot.
 pub(super) fn back_up(

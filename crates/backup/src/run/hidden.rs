@@ -1,6 +1,8 @@
-//! Tables from which the role of the connection may not read all rows: pg_dump refuses them, and base backups are compared without them.
+//! Tables, sequences and large objects that the role of the connection may not read, or not all rows: pg_dump refuses them, and base backups are
+//! compared without them.
 
 use connect::ConnectError;
+use measure::human::counted;
 use server::Session;
 use server::quote::{qualified, shown};
 
@@ -16,7 +18,18 @@ pub(super) async fn no_dump(session: &Session, role: &str) -> Result<Option<Stri
         let list = if row.get("permitted") { &mut filtered } else { &mut forbidden };
         list.push(qualified(row.get("schema"), row.get("name")));
     }
-    Ok(reason(&forbidden, &filtered, &shown(role)))
+    let why = reason(&forbidden, &filtered, &shown(role));
+    if why.is_some() {
+        return Ok(why);
+    }
+    let objects: i64 = session.row(include_str!("../sql/hidden_large.sql"), &[]).await?.get("objects");
+    Ok((objects > 0).then(|| {
+        format!(
+            "role {} may not read {}: GRANT SELECT ON LARGE OBJECT … for each of them, or connect as a superuser",
+            shown(role),
+            counted(objects.unsigned_abs(), "large object")
+        )
+    }))
 }
 
 fn reason(forbidden: &[String], filtered: &[String], role: &str) -> Option<String> {

@@ -10,13 +10,15 @@ use measure::human::bytes;
 use server::Session;
 use server::quote::{identifier, literal, qualified};
 
-use super::{Restored, Run, SMALL, Subject, base, of_restore, sequences};
+use super::probe::beside;
+use super::{Restored, Run, SMALL, Subject, base, of_restore, sequences, tablespaces};
+use crate::beside::Beside;
 use crate::error::{BackupError, OnPath};
 use crate::outcome::{Increment, Trial};
 use crate::programs::Programs;
 use crate::run::relay::Relay;
 use crate::run::source::{Facts, Source};
-use crate::run::step::{Measured, STUCK, Trouble, Watch, size};
+use crate::run::step::{Measured, STUCK, Trouble, Watch};
 use crate::verified::Witness;
 use crate::way::{Format, Way};
 
@@ -128,26 +130,28 @@ impl Run<'_> {
         Ok(change(&subject.target, share).await?)
     }
 
-    /// Makes a full backup, or an incremental one upon a full one; through the relay, if there is one.
+    /// Makes a full backup, or an incremental one upon a full one; through the relay, if there is one. Without a relay, rows are looked up
+    /// meanwhile, if that was asked for.
     async fn part(
         &self,
         way: &Way,
         subject: &Subject,
         (directory, upon): (&Path, Option<&Path>),
         relay: Option<&Relay>,
-    ) -> Result<Measured, Trouble> {
+    ) -> Result<(Measured, Option<Beside>), Trouble> {
         let kind = if upon.is_some() { "incremental" } else { "full" };
         let watch = self.watch(format!("the {kind} backup of {way}"), vec![&self.scratch.work], Some(STUCK));
         let watch = Watch { server: subject.server, ..watch };
         watch.check_room(&self.scratch.work, subject.facts.server_bytes + SMALL)?;
-        let mut command = base::back_up(way, &self.plan.programs, &subject.target, directory);
+        let mut command = base::back_up(way, &self.plan.programs, subject, directory);
         if let Some(full) = upon {
             command.arg("--incremental").arg(full.join("backup_manifest"));
         }
         if let Some(relay) = relay {
             command.envs(relay.variables());
         }
-        watch.run(vec![command]).await
+        let prober = self.prober.as_ref().filter(|_| relay.is_none());
+        beside(prober, &subject.target, &subject.source, watch.run(vec![command])).await
     }
 
     /// Makes the incremental backup, combines both, and compares the result with the source.
@@ -156,12 +160,12 @@ impl Run<'_> {
         way: &Way,
         subject: &Subject,
         source: &Source,
-        (full, later, first): (&Path, &Path, Measured),
+        (full, later, (first, beside_first)): (&Path, &Path, (Measured, Option<Beside>)),
         before: u64,
     ) -> Result<Restored, Trouble> {
         let (programs, facts) = (&self.plan.programs, &subject.facts);
         let wal = wal_so_far(&subject.target).await?.saturating_sub(before);
-        let second = self.part(way, subject, (later, Some(full)), None).await?;
+        let (second, beside_second) = self.part(way, subject, (later, Some(full)), None).await?;
         let is_unchanged = source.is_unchanged(&subject.target).await?;
         let witness = if is_unchanged { Witness::Unchanged } else { Witness::Changed };
         let after = sequences::later(&subject.target).await?;
@@ -173,11 +177,12 @@ impl Run<'_> {
         }
         watch.check_room(&place, facts.server_bytes + SMALL)?;
         let mut restore =
-            watch.run(vec![combine(programs, &[full, later], &place)]).await.map_err(of_restore)?;
+            watch.run(vec![combine(programs, facts, &[full, later], &place)]).await.map_err(of_restore)?;
+        tablespaces::link(&facts.tablespaces, &place)?;
         let increment = Increment {
-            full_size: size(full),
+            full_size: tablespaces::size_with(full),
             full: first.seconds,
-            size: size(later),
+            size: tablespaces::size_with(later),
             seconds: second.seconds,
             combine: restore.seconds,
             wal,
@@ -195,9 +200,16 @@ impl Run<'_> {
             verified,
             increment: Some(increment),
             recovery: None,
-            beside: None,
+            beside: of_parts(beside_first, beside_second),
         })
     }
+}
+
+/// The effects of both parts of a backup on other clients.
+fn of_parts(full: Option<Beside>, later: Option<Beside>) -> Option<Beside> {
+    let (full, later) = full.zip(later)?;
+    let transactions = full.transactions + later.transactions;
+    Some(Beside { transactions, ..Beside::together(&[&full, &later])? })
 }
 
 /// Creates the directory, and returns those of the full and of the incremental backup in it.
@@ -207,8 +219,11 @@ fn parts(directory: &Path) -> Result<[PathBuf; 2], BackupError> {
 }
 
 /// The command that combines backups, in the order in which they were made.
-fn combine(programs: &Programs, parts: &[&Path], place: &Path) -> Command {
+fn combine(programs: &Programs, facts: &Facts, parts: &[&Path], place: &Path) -> Command {
     let mut command = Command::new(programs.program("pg_combinebackup"));
+    if let Some(last) = parts.last() {
+        command.args(tablespaces::of_combination(&facts.tablespaces, last, place));
+    }
     command.args(parts).arg("--output").arg(place).env("LC_ALL", "C");
     command
 }

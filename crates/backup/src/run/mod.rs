@@ -12,17 +12,20 @@ mod network;
 mod others;
 pub(crate) mod pitr;
 mod point;
+mod postmaster;
 mod probe;
 mod readiness;
 mod receiver;
 mod recovery;
 mod relay;
 mod replay;
+mod room;
 pub(crate) mod scratch;
 mod sequences;
 mod sized;
 pub(crate) mod source;
 pub(crate) mod step;
+pub(crate) mod tablespaces;
 pub(crate) mod tool;
 mod tool_recovery;
 mod transactions;
@@ -49,14 +52,14 @@ use crate::outcome::{DataSize, Increment, Outcome, Recovery, Trial};
 use crate::plan::Plan;
 use crate::programs::Programs;
 use crate::request::Request;
-use crate::verified::{Verified, Witness};
+use crate::verified::Verified;
 use crate::way::{Format, Way};
-use dump::{AfterError, LATER_SETTING};
 use others::Others;
-use probe::{Prober, beside};
-use scratch::{RESTORED, Scratch};
+use probe::Prober;
+use room::ServerSpace;
+use scratch::Scratch;
 use source::{Facts, Source};
-use step::{Measured, STUCK, Trouble, Watch, size, used};
+use step::{Measured, STUCK, Trouble, Watch};
 
 pub use readiness::Readiness;
 pub(crate) use sized::bytes_of_tables;
@@ -67,6 +70,8 @@ pub(crate) const SMALL: u64 = 64 << 20;
 pub(crate) const WAL: u64 = 1 << 30;
 /// Bytes that take about as long as the fixed part of a trial.
 const FIXED: f64 = 20e6;
+/// The CPU time of the server is missing; the reason follows.
+const NO_SERVER_CPU: &str = "the CPU time of the server during the backups is not known";
 /// The stage in which servers are started.
 pub(crate) const STARTING: &str = "starting a scratch server (pgrig downloads it, if it is not there)";
 
@@ -82,6 +87,8 @@ pub struct Site<'a> {
     pub pg_bin: Option<PathBuf>,
     /// The server's data directory, if it is on this machine.
     pub data: Option<PathBuf>,
+    /// Whether it is pgrig's own server, used by nobody else.
+    pub own: bool,
     /// Processors of this machine.
     pub cores: u16,
 }
@@ -115,17 +122,32 @@ pub trait Observer {
 /// # Errors
 /// If the database cannot be read, or no way is possible.
 pub async fn plan(site: &Site<'_>, request: &Request) -> Result<Plan, BackupError> {
-    Ok(prepare(site, request).await?.2)
+    Ok(prepare(site, request).await?.plan)
 }
 
-/// Facts and plan, and the server to which pgrig has connected, for the whole rehearsal.
-async fn prepare(site: &Site<'_>, request: &Request) -> Result<(Target, Facts, Plan), BackupError> {
+/// All that is known before anything is started.
+struct Prepared {
+    /// The server to which pgrig has connected, for the whole rehearsal.
+    target: Target,
+    facts: Facts,
+    plan: Plan,
+    /// Process id of the server, or the reason why it is not known.
+    server: Result<u32, &'static str>,
+    space: Option<ServerSpace>,
+}
+
+async fn prepare(site: &Site<'_>, request: &Request) -> Result<Prepared, BackupError> {
     let session = Session::open(site.target).await?;
     let target = site.target.pinned_to(session.connection.address());
     let mut facts = Facts::of(&session, site.version_num).await?;
     facts.data.clone_from(&site.data);
     let (target, note) = logins::avoided(&session, target, facts.major).await?;
     facts.logins = note;
+    let server = postmaster::find(&session, site.data.as_deref()).await?;
+    let space = match &site.data {
+        Some(data) => ServerSpace::of(&session, data, site.own).await?,
+        None => None,
+    };
     session.close().await;
     let programs = Programs::find(request.bin.as_deref(), facts.major)?;
     let may_need_replication = request.ways.is_empty() || request.ways.iter().any(Way::is_base);
@@ -133,7 +155,7 @@ async fn prepare(site: &Site<'_>, request: &Request) -> Result<(Target, Facts, P
         facts.refused_replication = base::refused_replication(&programs, &target).await?;
     }
     let plan = possible(Plan::new(&facts, programs, (request, None), site.cores))?;
-    Ok((target, facts, plan))
+    Ok(Prepared { target, facts, plan, server, space })
 }
 
 /// Refuses a plan without ways.
@@ -157,7 +179,7 @@ pub async fn rehearse(
     interrupt: impl Future<Output = ()>,
 ) -> Result<Outcome, BackupError> {
     let stop = AtomicBool::new(false);
-    let (target, facts, plan) = prepare(site, request).await?;
+    let Prepared { target, facts, plan, server: process, space } = prepare(site, request).await?;
     observer.planned(&plan);
     let server = site.pg_bin.as_deref().or(plan.programs.server(facts.major));
     let mut scratch = Scratch::new(site.home, server, &facts, &[], (0, &[]))?;
@@ -174,6 +196,7 @@ pub async fn rehearse(
                 has_other_locale,
                 changes: None,
                 prober: None,
+                space,
                 others: RefCell::default(),
             };
             observer.stage("reading all tables, for the hashes with which restored ones are compared");
@@ -182,13 +205,14 @@ pub async fn rehearse(
                 // No dump needs the snapshot, and its session has locks on all tables.
                 source.release().await?;
             }
-            let subject = Subject { target: target.clone(), facts, source, server: None, at: None };
+            let subject = Subject { target: target.clone(), facts, source, server: process.ok(), at: None };
             let (prober, note) = Prober::if_asked(request, &target).await?;
             let run = Run { prober, ..run };
             let mut outcome = run.rounds(std::slice::from_ref(&subject), observer).await;
             if let Ok(outcome) = &mut outcome {
                 outcome.notes.extend(note);
                 outcome.notes.extend(subject.facts.logins.clone());
+                outcome.notes.extend(process.err().map(|why| format!("{NO_SERVER_CPU}: {why}")));
             }
             subject.source.close().await;
             outcome
@@ -218,7 +242,7 @@ struct Subject {
     target: Target,
     facts: Facts,
     source: Source,
-    /// Process id of its server; none if that was not started for the rehearsal.
+    /// Process id of its server; none if that is not known.
     server: Option<u32>,
     /// Its size, if there are several.
     at: Option<DataSize>,
@@ -251,6 +275,8 @@ struct Run<'a> {
     changes: Option<f64>,
     /// Lookups beside the backups.
     prober: Option<Prober>,
+    /// The server that is backed up, if it may write to the same disks, and was not started for the rehearsal.
+    space: Option<ServerSpace>,
     /// The other databases of restored servers.
     others: RefCell<Others>,
 }
@@ -299,8 +325,9 @@ impl Run<'_> {
                     let left: f64 = left.map(|(_, subject, _)| subject.weight()).sum();
                     observer.done(&outcome.trials[outcome.trials.len() - 1], spent.mul_f64(left / weight));
                 }
-                Err(Trouble::Run(error)) => return Err(error),
-                Err(Trouble::Way(why)) => {
+                Err(Trouble::Run(error)) if !is_of_way(&error) => return Err(error),
+                Err(trouble) => {
+                    let why = trouble.reason();
                     observer.failed(way, &why);
                     outcome.trials.retain(|trial| trial.way != **way);
                     outcome.failed.push(((*way).clone(), why));
@@ -358,7 +385,11 @@ impl Run<'_> {
             Format::Tool if way.recovers() => self.tool_to_point(way, subject, &file).await,
             Format::Tool => self.tool(way, subject, &file).await,
         };
-        remove(&file)?;
+        tablespaces::remove_with(&file)?;
+        if tried.is_err() && !self.is_stopped() {
+            // The next trial meets the same error, if there is one.
+            let _ = self.scratch.clear().await;
+        }
         let Restored { backup, restore, size, verified, increment, recovery, beside } = tried?;
         Ok(Trial {
             way: way.clone(),
@@ -393,7 +424,8 @@ impl Run<'_> {
 
     fn watch<'a>(&'a self, doing: String, directories: Vec<&'a Path>, stuck: Option<Duration>) -> Watch<'a> {
         let log = self.scratch.work.join("messages");
-        Watch { doing, directories, log, stop: self.stop, stuck, server: None }
+        let space = self.space.as_ref();
+        Watch { doing, directories, log, stop: self.stop, stuck, server: None, space }
     }
 
     /// The limits of a backup of this database.
@@ -406,44 +438,11 @@ impl Run<'_> {
     fn is_stopped(&self) -> bool {
         self.stop.load(Ordering::Relaxed)
     }
+}
 
-    async fn dump(&self, way: &Way, subject: &Subject, file: &Path) -> Result<Restored, Trouble> {
-        let programs = &self.plan.programs;
-        let Subject { target, facts, source, .. } = subject;
-        let watch = self.watch_backup(way, subject);
-        watch.check_room(&self.scratch.work, facts.bytes + SMALL)?;
-        let command = dump::back_up(way, programs, target, &source.snapshot, file);
-        let work = watch.run(vec![command]);
-        let (backup, beside) = beside(self.prober.as_ref(), target, source, work).await?;
-        let later = sequences::later(target).await?;
-        let size = size(file);
-
-        self.scratch.drop_database().await?;
-        if !self.scratch.create_database(facts).await? {
-            self.has_other_locale.set(true);
-        }
-        let (restored, server) = (self.scratch.target(RESTORED), self.scratch.target("postgres"));
-        // Without WAL: earlier restores have left files that this one writes to again.
-        let data = self.scratch.data_dir().join("base");
-        let (before, (_, begin)) = (used(&data), wal::position(&server).await?);
-        let watch = self.watch(format!("the restore of {way}"), vec![&self.scratch.work, &data], None);
-        let watch = Watch { server: Some(self.scratch.server_pid()), ..watch };
-        watch.check_room(&data, facts.bytes + facts.bytes / 5 + WAL.min(facts.bytes) + SMALL)?;
-        let after_error = AfterError::of(programs, facts.major);
-        let commands = dump::restore(way, programs, &restored, file, after_error);
-        let restore = match after_error {
-            AfterError::Stop => watch.run(commands).await,
-            AfterError::GoOn => watch.run_unless(commands, |error| error != LATER_SETTING).await,
-        };
-        let mut restore = restore.map_err(of_restore)?;
-        let written = wal::position(&server).await?.1.saturating_sub(begin);
-        let kept = written.min(sized::memory(&server).await?.max_wal_size);
-        restore.peak = restore.peak.saturating_sub(before) + kept;
-        let verified =
-            verify::verify(&restored, (&source.content, &later), Witness::SameSnapshot, false).await?;
-        self.scratch.drop_database().await?;
-        Ok(Restored { backup, restore, size, verified, increment: None, recovery: None, beside })
-    }
+/// Whether an error concerns only the way: others may need less space.
+fn is_of_way(error: &BackupError) -> bool {
+    matches!(error, BackupError::NoRoom { .. } | BackupError::Full { .. })
 }
 
 fn of_restore(trouble: Trouble) -> Trouble {

@@ -5,7 +5,7 @@ use std::path::Path;
 
 use super::relay::Relay;
 use super::step::{STUCK, Trouble};
-use super::{Observer, Run, SMALL, Subject, base, dump, remove};
+use super::{Observer, Run, SMALL, Subject, base, dump, tablespaces};
 use crate::error::BackupError;
 use crate::network::Network;
 use crate::outcome::{Outcome, Trial};
@@ -39,10 +39,7 @@ impl Run<'_> {
                     observer.counted(trial);
                 }
                 Err(trouble) => {
-                    let why = match trouble {
-                        Trouble::Way(why) => why,
-                        Trouble::Run(error) => error.to_string(),
-                    };
+                    let why = trouble.reason();
                     outcome.notes.push(format!("the network bytes of {way} were not counted: {why}"));
                 }
             }
@@ -54,7 +51,7 @@ impl Run<'_> {
     async fn count(&self, way: &Way, subject: &Subject) -> Result<Network, Trouble> {
         let path = self.backup_path();
         let counted = self.back_up_through_relay(way, subject, &path).await;
-        remove(&path)?;
+        tablespaces::remove_with(&path)?;
         counted
     }
 
@@ -78,7 +75,7 @@ impl Run<'_> {
                 watch.run(vec![command]).await?;
             }
             Format::Base | Format::BaseTar => {
-                let mut command = base::back_up(way, programs, target, path);
+                let mut command = base::back_up(way, programs, subject, path);
                 command.envs(relay.variables());
                 watch.run(vec![command]).await?;
             }

@@ -118,7 +118,7 @@ impl Run<'_> {
         self.check_room_for_load(load, subject)?;
         let watch_receiver = self.watch_receiver(archive, subject);
         let receiver = Receiver::start((programs, target), archive, watch_receiver, relay).await?;
-        let mut command = base::back_up(way, programs, target, files);
+        let mut command = base::back_up(way, programs, subject, files);
         command.envs(relay.map(Relay::variables).unwrap_or_default());
         let backup = watch.run(vec![command]).await?;
         let point = self.load_around_point(load, target, prepared, &|| receiver.check()).await?;

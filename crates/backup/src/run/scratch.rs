@@ -1,9 +1,10 @@
 //! The servers into which backups are restored, and the directory of the backups. Only one rehearsal of a home has them.
 
+use std::cell::RefCell;
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use connect::{Ending, Target};
 use pgserver::{Home, Instance, Major, Profile, Running, Spec};
@@ -30,6 +31,8 @@ pub(crate) const RESTORED: &str = "restored";
 /// Attempts to delete an instance that is just being started.
 const ATTEMPTS: u32 = 50;
 const AGAIN: Duration = Duration::from_millis(100);
+/// Time in which a server that answers no more ends.
+const ENDS: Duration = Duration::from_secs(20);
 
 /// See the module's documentation.
 pub(crate) struct Scratch {
@@ -39,7 +42,9 @@ pub(crate) struct Scratch {
     pub(crate) base: Instance,
     /// Its properties.
     of_base: Spec,
-    running: Option<Running>,
+    running: RefCell<Option<Running>>,
+    /// Whether there may be files to delete.
+    is_started: bool,
     /// Servers with data of one size each, that pgrig makes.
     filled: Vec<(Instance, Option<Running>)>,
     /// Held while the server of a base backup is started or deleted, also by a step that nothing waits for any more. True once all
@@ -95,7 +100,8 @@ impl Scratch {
             dumps: open(DUMPS, quiet.as_slice())?,
             base,
             of_base,
-            running: None,
+            running: RefCell::default(),
+            is_started: false,
             filled,
             ending: Arc::default(),
         })
@@ -110,12 +116,13 @@ impl Scratch {
         // This one first: its lock tells whether another run is under way.
         destroy(&left(DUMPS)?)?;
         let dumps = self.dumps.clone();
-        self.running = match blocking(move || dumps.attach_or_start(&|_| ())).await {
+        let running = match blocking(move || dumps.attach_or_start(&|_| ())).await {
             Err(BackupError::Server(pgserver::Error::InUse { pid, .. })) => {
                 return Err(BackupError::Busy(pid));
             }
-            started => Some(started?),
+            started => started?,
         };
+        (self.running, self.is_started) = (RefCell::new(Some(running)), true);
         destroy(&left(BASE)?)?;
         for number in 0..SIZES {
             destroy(&left(&size(number))?)?;
@@ -169,24 +176,72 @@ impl Scratch {
         if missing.is_empty() {
             return Ok(());
         }
-        let dir = self.running.as_ref().map(|running| running.version().to_string()).unwrap_or_default();
+        let dir = self.of_running(|running| running.version().to_string());
         Err(BackupError::Extensions { names: missing, version: dir, major: facts.major })
     }
 
     /// A database of the server for dumps.
     pub(crate) fn target(&self, database: &str) -> Target {
-        let at = self.running.as_ref().expect("it was started").connection();
-        Target::embedded(&at.socket_dir, at.port, at.user, database)
+        self.of_running(|running| {
+            let at = running.connection();
+            Target::embedded(&at.socket_dir, at.port, at.user, database)
+        })
     }
 
     /// Its data directory.
     pub(crate) fn data_dir(&self) -> PathBuf {
-        self.running.as_ref().expect("it was started").data_dir()
+        self.of_running(Running::data_dir)
     }
 
     /// Its process id.
     pub(crate) fn server_pid(&self) -> u32 {
-        self.running.as_ref().expect("it was started").server_pid()
+        self.of_running(Running::server_pid)
+    }
+
+    fn of_running<T>(&self, ask: impl FnOnce(&Running) -> T) -> T {
+        ask(self.running.borrow().as_ref().expect("it was started"))
+    }
+
+    /// Starts the server for dumps again, if it has ended by itself. Returns the cause of its end.
+    pub(crate) async fn revive(&self) -> Result<Option<String>, BackupError> {
+        if !self.has_ended().await {
+            return Ok(None);
+        }
+        let (ended, dumps) = (self.running.borrow_mut().take(), self.dumps.clone());
+        let ending = Arc::clone(&self.ending);
+        let started = blocking(move || {
+            let ending = ending.lock().unwrap_or_else(PoisonError::into_inner);
+            let end = ended.map(Running::stop);
+            if *ending {
+                return Ok(None);
+            }
+            Ok(Some((dumps.attach_or_start(&|_| ())?, end)))
+        });
+        let (running, end) = started.await?.ok_or(BackupError::Interrupted)?;
+        self.running.replace(Some(running));
+        Ok(Some(match end {
+            Some(Err(pgserver::Error::Died { how, cause, .. })) => format!("{how}: {cause}"),
+            Some(Err(error)) => error.to_string(),
+            _ => "its log names no cause".to_owned(),
+        }))
+    }
+
+    /// Whether the server for dumps has ended. If it answers no more, its end is awaited.
+    async fn has_ended(&self) -> bool {
+        let began = Instant::now();
+        loop {
+            if !self.running.borrow_mut().as_mut().is_some_and(Running::is_alive) {
+                return true;
+            }
+            if began.elapsed() > ENDS {
+                return false;
+            }
+            if let Ok(session) = Session::open(&self.target("postgres")).await {
+                session.close().await;
+                return false;
+            }
+            tokio::time::sleep(AGAIN).await;
+        }
     }
 
     /// Creates the empty database for a dump. Returns whether it has the original's locale.
@@ -227,6 +282,13 @@ impl Scratch {
         session.run(&format!("DROP DATABASE IF EXISTS {RESTORED} WITH (FORCE)")).await?;
         session.close().await;
         Ok(())
+    }
+
+    /// Deletes the restored files that a failed trial has left, so that the next one has their space.
+    pub(crate) async fn clear(&self) -> Result<(), BackupError> {
+        self.base.place_for_restored()?;
+        self.revive().await?;
+        self.drop_database().await
     }
 
     /// Starts the server of a base backup.
@@ -275,7 +337,9 @@ impl Scratch {
 
     /// Stops and deletes everything.
     pub(crate) fn end(self) -> Result<(), BackupError> {
-        let Some(running) = self.running else { return Ok(()) };
+        if !self.is_started {
+            return Ok(());
+        }
         let _ending = Ending::new();
         // A start or a deletion that was under way when the run was interrupted.
         *self.ending.lock().unwrap_or_else(PoisonError::into_inner) = true;
@@ -287,7 +351,8 @@ impl Scratch {
             let stopped = running.map_or(Ok(()), Running::discard).map_err(BackupError::from);
             destroyed = destroyed.and(stopped).and(destroy(&instance));
         }
-        running.discard()?;
+        // Without it, a start was interrupted.
+        self.running.into_inner().map_or(Ok(()), Running::discard)?;
         destroyed.and(destroy(&self.dumps)).and(removed)?;
         // Empty directories; if another run has begun, they are not.
         let root = self.home.server_root();

@@ -135,7 +135,7 @@ async fn work(
     let sorted = if content.valid.is_empty() { 0 } else { content.most_rows() };
     let changes = Some(asked.changes);
     let (has_other_locale, others) = (Cell::new(false), RefCell::default());
-    let run = Run { plan, scratch, stop, has_other_locale, changes, prober: None, others };
+    let run = Run { plan, scratch, stop, has_other_locale, changes, prober: None, space: None, others };
     let mut outcome = run.rounds(&subjects, observer).await?;
     run.load(largest, &mut outcome, observer).await?;
     run.held(largest, &mut outcome, observer).await?;
@@ -221,7 +221,7 @@ fn check_room(scratch: &Scratch, sizes: &[u64], stop: &AtomicBool) -> Result<(),
     let log = scratch.work.join("messages");
     let doing = "filling databases of three sizes".to_owned();
     // The servers may be on another volume than the backups. One of them runs already.
-    let watch = Watch { doing, directories: Vec::new(), log, stop, stuck: None, server: None };
+    let watch = Watch { doing, directories: Vec::new(), log, stop, stuck: None, server: None, space: None };
     watch.check_room(&scratch.data_dir(), all)
 }
 

@@ -12,6 +12,7 @@ use tokio_postgres::error::SqlState;
 use crate::error::BackupError;
 use crate::run::large::LargeObjects;
 use crate::run::sequences::{self, Sequence};
+use crate::run::tablespaces::{self, Tablespace};
 use crate::run::{hidden, incremental};
 use crate::way::Way;
 
@@ -57,7 +58,7 @@ pub(crate) struct Facts {
     wal_level: String,
     /// Why the server refuses replication connections, if that was tried.
     pub(crate) refused_replication: Option<String>,
-    tablespaces: i64,
+    pub(crate) tablespaces: Vec<Tablespace>,
     /// Why the role can make no dump, with the remedy.
     pub(crate) no_dump: Option<String>,
     /// Whether the server summarizes WAL, for incremental backups; false before version 17.
@@ -77,6 +78,7 @@ impl Facts {
             memberships.push((row.get("granted"), row.get("member")));
         }
         let no_dump = hidden::no_dump(session, row.get("role")).await?;
+        let tablespaces = tablespaces::read(session).await?;
         Ok(Self {
             database: row.get("database"),
             major: u16::try_from(version_num / 10_000).unwrap_or_default(),
@@ -98,7 +100,7 @@ impl Facts {
             senders: row.get("senders"),
             wal_level: row.get("wal_level"),
             refused_replication: None,
-            tablespaces: row.get("tablespaces"),
+            tablespaces,
             no_dump,
             summarizes_wal: row.get("summarizes_wal"),
             logins: None,
@@ -129,7 +131,7 @@ impl Facts {
             senders: 10,
             wal_level: "replica".to_owned(),
             refused_replication: None,
-            tablespaces: 0,
+            tablespaces: Vec::new(),
             no_dump: None,
             summarizes_wal: major >= incremental::FIRST,
             logins: None,
@@ -145,9 +147,6 @@ impl Facts {
 
     /// Why pgrig cannot start a copy of the server's files.
     pub(crate) fn no_restore(&self) -> Option<String> {
-        if self.tablespaces > 0 {
-            return Some("the server has tablespaces, which pgrig does not restore".to_owned());
-        }
         self.superuser.is_none().then(|| "the server has no superuser that may log in".to_owned())
     }
 
@@ -169,7 +168,7 @@ impl Facts {
                 "the server refuses replication connections ({why}): allow them in pg_hba.conf by a line for the database \"replication\""
             ));
         }
-        self.no_restore()
+        tablespaces::hindrance(&self.tablespaces).or_else(|| self.no_restore())
     }
 }
 
@@ -238,6 +237,15 @@ impl Source {
     /// Gives up the snapshot, so that vacuum can remove rows that it sees. No dump can be made of it then.
     pub(crate) async fn release(&self) -> Result<(), ConnectError> {
         self.session.run("COMMIT").await
+    }
+
+    /// Why no dump can be made of it any more, if its session has ended.
+    pub(crate) async fn lost(&self) -> Option<String> {
+        let error = self.session.run("SELECT").await.err()?;
+        Some(format!(
+            "the session that holds the snapshot of all dumps has ended ({error}): run pgrig again once the server is up. On a standby, first set \
+             max_standby_streaming_delay = -1 or hot_standby_feedback = on"
+        ))
     }
 
     /// The address of the server that it was read from.

@@ -13,8 +13,8 @@ use measure::human::counted;
 use nix::sys::resource::{Usage, UsageWho, getrusage};
 use pgserver::{GroupGuard, Program};
 use server::process::cpu_with_children;
-use server::volume::Volume;
 
+use super::room::{Room, ServerSpace};
 use crate::check::restore::messages;
 use crate::error::{BackupError, OnPath};
 
@@ -26,9 +26,6 @@ const READ: Duration = Duration::from_millis(500);
 pub(crate) const STUCK: Duration = Duration::from_mins(10);
 /// Time that programs have to end after SIGTERM.
 const GRACE: Duration = Duration::from_millis(700);
-/// Bytes of a volume that stay free, and their share of a small volume.
-const HEADROOM: u64 = 1 << 30;
-const HEADROOM_SHARE: u64 = 20;
 /// Most bytes of a program's messages that an error shows.
 const TAIL: usize = 600;
 /// Most bytes that are read for it.
@@ -110,6 +107,16 @@ pub(crate) enum Trouble {
     Run(BackupError),
 }
 
+impl Trouble {
+    /// The reason in words.
+    pub(crate) fn reason(self) -> String {
+        match self {
+            Self::Way(why) => why,
+            Self::Run(error) => error.to_string(),
+        }
+    }
+}
+
 impl<E: Into<BackupError>> From<E> for Trouble {
     fn from(error: E) -> Self {
         Self::Run(error.into())
@@ -130,17 +137,20 @@ pub(crate) struct Watch<'a> {
     pub(crate) stuck: Option<Duration>,
     /// Process id of the server whose CPU time is measured, if that is measured.
     pub(crate) server: Option<u32>,
+    /// The server that is backed up, if it may write to the same disks.
+    pub(crate) space: Option<&'a ServerSpace>,
 }
 
 impl Watch<'_> {
     /// Refuses the step if it needs more space than there is.
     pub(crate) fn check_room(&self, directory: &Path, needs: u64) -> Result<(), BackupError> {
-        let Some((free, headroom)) = room(directory) else { return Ok(()) };
+        let Some(room) = Room::of(directory, self.space) else { return Ok(()) };
+        let (free, headroom) = (room.free, room.headroom());
         if needs.saturating_add(headroom) <= free {
             return Ok(());
         }
-        let path = directory.display().to_string();
-        Err(BackupError::NoRoom { step: self.doing.clone(), needs, path, free, headroom })
+        let (path, because) = (directory.display().to_string(), room.because());
+        Err(BackupError::NoRoom { step: self.doing.clone(), needs, path, free, headroom, because })
     }
 
     /// Runs the programs.
@@ -317,9 +327,15 @@ impl Watch<'_> {
     /// The error if one of the volumes gets full.
     pub(crate) fn full(&self) -> Option<BackupError> {
         self.directories.iter().find_map(|directory| {
-            let (free, headroom) = room(directory)?;
+            let room = Room::of(directory, self.space)?;
             let path = directory.display().to_string();
-            (free < headroom / 2).then(|| BackupError::Full { step: self.doing.clone(), path, free })
+            let full = || BackupError::Full {
+                step: self.doing.clone(),
+                path,
+                free: room.free,
+                because: room.because(),
+            };
+            room.is_used_up().then(full)
         })
     }
 
@@ -390,12 +406,6 @@ fn base_name(program: &str) -> String {
     Path::new(program)
         .file_name()
         .map_or_else(|| program.to_owned(), |name| name.to_string_lossy().into_owned())
-}
-
-/// Free bytes of the volume, and those that stay free.
-fn room(directory: &Path) -> Option<(u64, u64)> {
-    let space = Volume::of(directory)?.space().ok()?;
-    Some((space.free, HEADROOM.min(space.size / HEADROOM_SHARE)))
 }
 
 /// CPU seconds of all children that have ended.

@@ -31,6 +31,8 @@ const NO_FETCH: &str =
     "; pgrig does not run the restored restore_command: its restore command has to put WAL into pg_wal, too";
 /// Makes a server create tablespaces in other directories, and replay WAL there.
 const MAP: &str = "tablespace_map";
+/// Why a tool is not rehearsed: its restore would write to the tablespaces of the original.
+const TABLESPACES: &str = "the server has tablespaces, which pgrig restores only from backups of pg_basebackup: rehearse --way base or base-tar";
 /// Shortest line of a command that is hidden in messages. Shorter ones, such as `fi`, are parts of words.
 const LEAST: usize = 4;
 /// Why files of another server are refused.
@@ -48,7 +50,8 @@ pub(crate) fn hindrance(tool: &Tool, facts: &Facts, load: Option<&Load>) -> Opti
         );
     }
     let has_no_load = if tool.recovers() { no_load(load) } else { None };
-    has_no_load.or_else(|| facts.no_restore())
+    let has_tablespaces = || (!facts.tablespaces.is_empty()).then(|| TABLESPACES.to_owned());
+    has_no_load.or_else(has_tablespaces).or_else(|| facts.no_restore())
 }
 
 /// A server's identity, and its position in WAL.

@@ -20,11 +20,12 @@ pub(super) async fn verify(
 ) -> Result<Verified, Trouble> {
     let unreadable =
         |error: ConnectError| Trouble::Way(format!("the restored database cannot be read: {error}"));
-    let session = Session::open(target).await?;
-    session.run(include_str!("../sql/session.sql")).await?;
+    // This machine may lack the locale of a base backup's database, for example.
+    let session = Session::open(target).await.map_err(unreadable)?;
+    session.run(include_str!("../sql/session.sql")).await.map_err(unreadable)?;
     // The database's event triggers may write rows when amcheck is created, and draw values from sequences: the snapshot does not see these
     // rows, and the values are read before.
-    session.run("BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY").await?;
+    session.run("BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY").await.map_err(unreadable)?;
     let sequences = Sequence::read(&session).await.map_err(unreadable)?;
     let (restored, indexes) = tokio::join!(Content::with(&session, sequences), Box::pin(checked(target)));
     session.close().await;
@@ -57,8 +58,9 @@ pub(super) async fn verify(
 /// Checks all B-tree indexes in a session of its own: the numbers of sound ones and of those whose order this machine does not know; none if
 /// amcheck cannot be used.
 async fn checked(target: &Target) -> Result<Option<(u64, u64)>, Trouble> {
-    let session = Session::open(target).await?;
-    session.run(include_str!("../sql/session.sql")).await?;
+    let failed = |error: ConnectError| Trouble::Way(of_amcheck(&error));
+    let session = Session::open(target).await.map_err(failed)?;
+    session.run(include_str!("../sql/session.sql")).await.map_err(failed)?;
     let indexes = match amcheck(&session).await {
         Ok(schema) => check_indexes(&session, schema).await,
         // Something of the database forbids the extension, which says nothing of its indexes.
@@ -66,7 +68,7 @@ async fn checked(target: &Target) -> Result<Option<(u64, u64)>, Trouble> {
         Err(error) => Err(error),
     };
     session.close().await;
-    indexes.map_err(|error| Trouble::Way(of_amcheck(&error)))
+    indexes.map_err(failed)
 }
 
 /// The text of an error while amcheck runs. Its reports of damage have one of these codes (`contrib/amcheck/verify_nbtree.c`).

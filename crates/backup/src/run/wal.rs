@@ -96,6 +96,8 @@ impl Run<'_> {
                 vec![&self.scratch.work],
                 Some(STUCK),
             );
+            let needs: u64 = segments.iter().map(|segment| size(segment)).sum();
+            watch.check_room(&self.scratch.work, needs + SMALL)?;
             let measured = watch.run(vec![compressor(method, segments)]).await?;
             let mut bytes = 0;
             for segment in segments {

@@ -3,7 +3,8 @@
 use std::thread::available_parallelism;
 
 use backup::{Outcome, Shape, Trial};
-use testkit::{Need, block_on, require};
+use pgserver::Spec;
+use testkit::{Need, Server, assert_says, block_on, require, spec, target};
 
 use crate::support::{rehearsed, server};
 
@@ -48,7 +49,7 @@ fn servers_of_a_forecast_are_measured_in_backup_and_restore() {
 }
 
 #[test]
-fn of_a_server_that_was_there_only_the_restored_one_is_measured() {
+fn a_server_that_was_there_is_measured_if_it_runs_on_this_machine() {
     if !require(Need::Clients) {
         return;
     }
@@ -60,9 +61,25 @@ fn of_a_server_that_was_there_only_the_restored_one_is_measured() {
         connection.client.batch_execute(make).await.unwrap();
         let outcome = rehearsed(&server, &server.target("postgres"), &["custom:none", "base"]).await.unwrap();
         assert_possible(&outcome);
-        assert!(outcome.trials.iter().all(|trial| trial.backup_server_cpu.is_none()), "{outcome:#?}");
+        assert!(outcome.trials.iter().all(|trial| trial.backup_server_cpu.is_some()), "{outcome:#?}");
+        assert!(outcome.notes.is_empty(), "{outcome:#?}");
         let custom = of(&outcome, "custom:none");
-        assert!(custom.restore_server_cpu > Some(0.0), "{custom:#?}");
+        assert!(custom.restore_server_cpu > Some(0.0) && custom.backup_server_cpu > Some(0.0), "{custom:#?}");
         connection.close().await;
     });
+}
+
+/// By TCP, nothing proves that the server's processes are those of this machine.
+#[test]
+fn the_time_of_a_server_whose_place_is_unknown_is_not_known() {
+    if !require(Need::Clients) {
+        return;
+    }
+    let server = Server::start(Spec { tcp: Some(true), ..spec(13, &[("autovacuum", "off")]) });
+    server.sql("CREATE ROLE keeper SUPERUSER LOGIN PASSWORD 'a secret'; CREATE TABLE a AS SELECT 1 AS i");
+    let uri = format!("postgresql://keeper:a%20secret@localhost:{}/postgres", server.port());
+    let outcome = block_on(rehearsed(&server, &target(&uri, &[]).unwrap(), &["custom:none"])).unwrap();
+    assert_possible(&outcome);
+    assert!(outcome.trials.iter().all(|trial| trial.backup_server_cpu.is_none()), "{outcome:#?}");
+    assert_says(&outcome.notes.join("\n"), &["the CPU time of the server during the backups is not known"]);
 }

@@ -37,7 +37,8 @@ fn programs_reach_the_server_that_pgrig_has_reached() {
     let target = target(&uri, &[]).unwrap();
     let home = Home::at(server.home()).unwrap().with_postgresql_cache(&templates());
     let version_num = u32::from(RELEASE) * 10_000;
-    let site = Site { target: &target, version_num, home: &home, pg_bin: None, data: None, cores: 2 };
+    let site =
+        Site { target: &target, version_num, home: &home, pg_bin: None, data: None, own: false, cores: 2 };
     let request = Request {
         ways: ways(&["custom:none", "directory:none,jobs=2", "base"]),
         trials: 1,

@@ -89,11 +89,15 @@ fn server(settings: &[(&str, &str)]) -> Server {
 }
 
 async fn rehearsed(server: &Server, trials: u32) -> Result<Outcome, BackupError> {
+    rehearsed_by(server, Request { network: true, ..request(&[INCREMENTAL], trials) }).await
+}
+
+async fn rehearsed_by(server: &Server, request: Request) -> Result<Outcome, BackupError> {
     let target = server.target("postgres");
     let home = Home::at(server.home()).unwrap().with_postgresql_cache(&templates());
     let version_num = u32::from(CLIENTS_RELEASE) * 10_000;
-    let site = Site { target: &target, version_num, home: &home, pg_bin: None, data: None, cores: 2 };
-    let request = Request { network: true, ..request(&[INCREMENTAL], trials) };
+    let site =
+        Site { target: &target, version_num, home: &home, pg_bin: None, data: None, own: false, cores: 2 };
     let outcome = Box::pin(backup::rehearse(&site, &request, &mut Unwatched, std::future::pending())).await;
     assert_nothing_is_left(home.root());
     outcome
@@ -137,6 +141,23 @@ fn a_database_that_is_only_read_has_the_changes_of_others() {
         assert_eq!(busy.trials[0].verified.witness, Witness::Changed);
         writer.close().await;
     });
+}
+
+/// A second of the baseline, with 50 lookups, comes before each part.
+#[test]
+fn rows_are_looked_up_beside_both_parts() {
+    if !require(Need::Clients17) {
+        return;
+    }
+    let server = server(&[("summarize_wal", "on")]);
+    server.sql("ALTER TABLE t ADD PRIMARY KEY (i)");
+    let outcome =
+        block_on(rehearsed_by(&server, Request { probe: true, ..request(&[INCREMENTAL], 1) })).unwrap();
+    let [trial] = &outcome.trials[..] else { panic!("{outcome:#?}") };
+    let beside = trial.beside.as_ref().unwrap();
+    assert!(beside.baseline.latencies.count() >= 98, "{beside:#?}");
+    assert_eq!((beside.baseline.failed, beside.during.failed, beside.transactions), (0, 0, 0));
+    assert_eq!(trial.verified.witness, Witness::Unchanged);
 }
 
 #[test]

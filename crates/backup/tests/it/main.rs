@@ -2,19 +2,23 @@
 
 mod check;
 mod cpu;
+mod crash;
 mod damage;
 mod held;
 mod hosts;
 mod incremental;
 mod logins;
+mod lost;
 mod others;
 mod pitr;
 mod probe;
 mod readable;
 mod rehearse;
 mod restore;
+mod room;
 mod sequences;
 mod sizes;
 mod support;
+mod tablespaces;
 mod tls;
 mod unchanged;

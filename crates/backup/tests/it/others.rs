@@ -158,3 +158,32 @@ fn a_database_with_an_extension_that_the_scratch_server_lacks_is_named_in_a_note
         assert_says(note, &["database other was not read", "the extension pgrig_absent", "--bin DIR"]);
     });
 }
+
+/// As if this machine lacked its locale. Dumps do not depend on that.
+#[test]
+fn a_base_backup_whose_database_cannot_be_opened_fails_alone() {
+    if !require(Need::Clients) {
+        return;
+    }
+    let (server, directory) = (with_two_databases(), testkit::directory());
+    block_on(async {
+        let shop = server.connect("shop").await;
+        let query = "SELECT oid::text FROM pg_database WHERE datname = current_database()";
+        let oid: String = shop.client.query_one(query, &[]).await.unwrap().get(0);
+        shop.close().await;
+        let script = format!(
+            "\"$REAL/pg_verifybackup\" \"$@\" || exit\n\
+             for word; do\n\
+             case $word in /*) place=$word ;; esac\n\
+             done\n\
+             rm \"$place/base/{oid}/PG_VERSION\"\n"
+        );
+        let bin = programs_with(directory.path(), RELEASE, "pg_verifybackup", &script);
+        let target = server.target("shop");
+        let outcome = rehearsed_by(Some(bin), &server, &target, &["base", "custom:none"]).await.unwrap();
+        let [(way, why)] = &outcome.failed[..] else { panic!("{outcome:#?}") };
+        assert!(way.is_base(), "{outcome:#?}");
+        assert_says(why, &["the restored database cannot be read: ", "is not a valid data directory"]);
+        assert_eq!(of(&outcome, "custom:none").verified.rows, 3000);
+    });
+}

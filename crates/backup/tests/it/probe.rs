@@ -10,7 +10,8 @@ async fn probed(server: &Server, names: &[&str], observer: &mut impl Observer) -
     let home = Home::at(server.home()).unwrap().with_postgresql_cache(&templates());
     let version_num = u32::from(server.major()) * 10_000;
     let target = server.target("postgres");
-    let site = Site { target: &target, version_num, home: &home, pg_bin: None, data: None, cores: 2 };
+    let site =
+        Site { target: &target, version_num, home: &home, pg_bin: None, data: None, own: false, cores: 2 };
     let request = Request { ways: ways(names), trials: 1, bin: None, probe: true, network: false };
     let outcome =
         Box::pin(backup::rehearse(&site, &request, observer, std::future::pending())).await.unwrap();

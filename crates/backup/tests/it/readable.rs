@@ -1,4 +1,4 @@
-//! Tables that the role may not read, and tables that are dropped while they are read.
+//! Tables, sequences and large objects that the role may not read, and tables that are dropped while they are read.
 
 use backup::BackupError;
 use testkit::{Need, Server, assert_says, block_on, require, until_async};
@@ -84,6 +84,45 @@ fn tables_with_row_level_security_are_not_compared() {
             panic!("a dump was made")
         };
         assert_says(&why[0], &["may not read", "\"parts\"", "GRANT SELECT"]);
+        shop.close().await;
+    });
+}
+
+/// GRANT SELECT ON ALL TABLES grants nothing on sequences, which pg_dump reads, too.
+#[test]
+fn sequences_and_large_objects_that_the_role_may_not_read_prevent_dumps() {
+    if !require(Need::Clients) {
+        return;
+    }
+    let server = shop();
+    server.sql("CREATE ROLE app LOGIN");
+    block_on(async {
+        let shop = server.connect("shop").await;
+        let target = server.target("shop").with_user("app");
+        let prepare = "
+            GRANT SELECT ON ALL TABLES IN SCHEMA public TO app;
+            CREATE TABLE own (id int GENERATED ALWAYS AS IDENTITY);
+            GRANT SELECT ON own TO app;
+            CREATE SEQUENCE numbers;
+        ";
+        shop.client.batch_execute(prepare).await.unwrap();
+        let Err(BackupError::NoWay(why)) = rehearsed(&server, &target, &["custom:none"]).await else {
+            panic!("a dump was made")
+        };
+        assert_says(
+            &why[0],
+            &["may not read \"public\".\"numbers\", \"public\".\"own_id_seq\": GRANT SELECT"],
+        );
+        let grant = "GRANT SELECT ON ALL SEQUENCES IN SCHEMA public TO app; SELECT lo_from_bytea(4711, 'x')";
+        shop.client.batch_execute(grant).await.unwrap();
+        let Err(BackupError::NoWay(why)) = rehearsed(&server, &target, &["custom:none"]).await else {
+            panic!("a dump was made")
+        };
+        assert_says(&why[0], &["role app may not read 1 large object: GRANT SELECT ON LARGE OBJECT"]);
+        shop.client.batch_execute("GRANT SELECT ON LARGE OBJECT 4711 TO app").await.unwrap();
+        let outcome = rehearsed(&server, &target, &["custom:none"]).await.unwrap();
+        assert!(outcome.failed.is_empty(), "{:#?}", outcome.failed);
+        assert_eq!((outcome.trials[0].verified.rows, outcome.trials[0].verified.large_objects), (ROWS, 1));
         shop.close().await;
     });
 }

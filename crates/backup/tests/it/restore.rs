@@ -1,7 +1,7 @@
 //! Backups that are checked by restoring them.
 
 use std::fs;
-use std::os::unix::fs::symlink;
+use std::os::unix::fs::{MetadataExt, chown, symlink};
 use std::path::Path;
 use std::process::Command;
 use std::sync::atomic::AtomicU64;
@@ -12,7 +12,7 @@ use pgserver::Home;
 use testkit::{CLIENTS_RELEASE, Need, assert_says, block_on, clients, require, templates};
 
 use crate::support::assert_nothing_is_left;
-use crate::support::made::Made;
+use crate::support::made::{Made, files};
 
 /// Restores a backup in which the check finds no damage.
 fn restored(home: &Path, path: &Path, wal: Option<&Path>) -> Result<Restored, RestoreError> {
@@ -306,4 +306,39 @@ fn a_tar_file_with_links_is_not_restored() {
     symlink("/nowhere", base.join("pg_tblspc/16384")).unwrap();
     let refused = restored(home.path(), &tar("tablespace.tar"), None).unwrap_err();
     assert_says(&refused.to_string(), &["has tablespaces"]);
+}
+
+#[test]
+fn base_backups_with_tablespaces_are_restored_within_their_copy() {
+    if !require(Need::Clients) {
+        return;
+    }
+    let made = Made::new();
+    let (home, place) = (testkit::directory(), testkit::directory());
+    testkit::open_to_all(place.path());
+    let owner = fs::metadata(made.server.data_dir()).unwrap().uid();
+    chown(place.path(), Some(owner), None).unwrap();
+    let old = place.path().display();
+    made.server.sql(&format!(
+        "CREATE TABLESPACE fast LOCATION '{old}'; \
+         CREATE TABLE far TABLESPACE fast AS SELECT i FROM generate_series(1, 700) i; CHECKPOINT"
+    ));
+    let new = made.path("moved");
+    let plain =
+        format!("pg_basebackup --pgdata=FILE --checkpoint=fast --tablespace-mapping={old}={}", new.display());
+    let before = files(place.path());
+    let plain = made.make("base", &plain);
+    let tar = made.make("base-tar", "pg_basebackup --pgdata=FILE --checkpoint=fast --format=tar --gzip");
+    let copied = files(&new);
+    assert_eq!(copied.len(), before.len());
+    let rows: Vec<u64> = [plain, tar]
+        .iter()
+        .map(|backup| {
+            let found = restored(home.path(), backup, None).unwrap();
+            assert!(found.is_sound(), "{found:#?}");
+            found.rows
+        })
+        .collect();
+    assert_eq!(rows, [9001 + 700; 2]);
+    assert_eq!((files(place.path()), files(&new)), (before, copied));
 }

@@ -43,7 +43,8 @@ fn rehearsed(tls: &TlsServer, names: &[&str], (variable, value): (&str, &str)) -
     let bin = programs_with(directory.path(), RELEASE, "pg_dump", &script);
     let home = Home::at(server.home()).unwrap().with_postgresql_cache(&templates());
     let version_num = u32::from(RELEASE) * 10_000;
-    let site = Site { target: &target, version_num, home: &home, pg_bin: None, data: None, cores: 2 };
+    let site =
+        Site { target: &target, version_num, home: &home, pg_bin: None, data: None, own: false, cores: 2 };
     let request = Request { ways: ways(names), trials: 1, bin: Some(bin), probe: false, network: true };
     let never = std::future::pending();
     let outcome = block_on(Box::pin(backup::rehearse(&site, &request, &mut Unwatched, never))).unwrap();

@@ -17,6 +17,7 @@ use crate::run::SMALL;
 use crate::run::base::{prepare, unpack};
 use crate::run::scratch::undisturbed;
 use crate::run::step::{Trouble, Watch};
+use crate::run::tablespaces::{self, Tablespace};
 use crate::run::tool::link_within;
 use crate::way::{Compression, Format, Way};
 
@@ -36,15 +37,19 @@ impl Run<'_> {
             stop: self.stop,
             stuck: None,
             server: None,
+            space: None,
         };
         let is_plain = self.found.recipe.form == Some(Form::Base);
         let read_bytes = self.plan.bytes.unwrap_or_default();
         let unlisted = if is_plain { read_bytes } else { read_bytes.saturating_mul(GROWTH) };
         watch.check_room(&place, self.found.recipe.bytes.unwrap_or(unlisted) + SMALL)?;
         prepare(&place).on("create", &place)?;
+        let in_tar_files = self.tablespaces_in_tar_files()?;
+        tablespaces::prepare(&in_tar_files, &place)?;
+        let of_tablespaces = tablespaces::unpack(&tar_files(), &in_tar_files, &self.plan.path, &place);
         (self.tell)("restoring the base backup");
         let began = Instant::now();
-        for commands in self.unpack_commands(&place)? {
+        for commands in self.unpack_commands(&place)?.into_iter().chain(of_tablespaces) {
             watch.run(commands).await?;
         }
         if !place.join(VERSION).is_file() {
@@ -52,6 +57,12 @@ impl Run<'_> {
         }
         if let Some((path, _)) = link_within(&place)? {
             return Err(RestoreError::Link { path: self.plan.path.clone(), link: path }.into());
+        }
+        if is_plain && self.found.recipe.has_tablespaces {
+            tablespaces::move_copied(&place)?;
+        }
+        if !in_tar_files.is_empty() {
+            tablespaces::link(&in_tar_files, &place)?;
         }
         self.add_wal(&place)?;
         if place.join(MAP).exists() {
@@ -98,12 +109,16 @@ impl Run<'_> {
                 tar.arg(if unpack.is_some() { Path::new("-") } else { path });
                 Ok(vec![unpack.into_iter().chain([tar]).collect()])
             }
-            _ => {
-                let way =
-                    Way { format: Format::BaseTar, compression: Compression::NONE, jobs: 1, tool: None };
-                Ok(unpack(&way, path, place))
-            }
+            _ => Ok(unpack(&tar_files(), path, place)),
         }
+    }
+
+    /// The tablespaces of a backup as several tar files.
+    fn tablespaces_in_tar_files(&self) -> Result<Vec<Tablespace>, Failed> {
+        if self.found.recipe.form != Some(Form::BaseTar) {
+            return Ok(Vec::new());
+        }
+        Ok(tablespaces::of_tar_files(&self.plan.path)?)
     }
 
     /// Copies the WAL that the backup itself does not have.
@@ -122,6 +137,11 @@ impl Run<'_> {
         }
         Ok(())
     }
+}
+
+/// Base backups as tar files. Their names tell how they are compressed.
+fn tar_files() -> Way {
+    Way { format: Format::BaseTar, compression: Compression::NONE, jobs: 1, tool: None }
 }
 
 /// Size of the segments in a directory.

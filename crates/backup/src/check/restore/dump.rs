@@ -90,6 +90,7 @@ impl Run<'_> {
             stop: self.stop,
             stuck: None,
             server: None,
+            space: None,
         };
         let bytes = self.plan.bytes.unwrap_or_default();
         let is_packed = self.found.kind.contains("compressed");

@@ -81,7 +81,8 @@ pub async fn restore(
     let recipe = &found.recipe;
     let version = version(plan, found, request)?;
     let programs = Programs::find(request.bin.as_deref(), version).map_err(BackupError::of_fixed_version)?;
-    if recipe.has_tablespaces {
+    // Those of one tar file are links without files, and SQL creates them anywhere.
+    if recipe.has_tablespaces && !matches!(recipe.form, Some(Form::Base | Form::BaseTar)) {
         return Err(RestoreError::Tablespaces { path: plan.path.clone() });
     }
     if let Some(link) = recipe.link.clone() {

@@ -50,7 +50,7 @@ pub(crate) async fn rehearsed_by(
 ) -> Result<Outcome, BackupError> {
     let home = Home::at(server.home()).unwrap().with_postgresql_cache(&templates());
     let version_num = u32::from(server.major()) * 10_000;
-    let site = Site { target, version_num, home: &home, pg_bin: None, data: None, cores: 2 };
+    let site = Site { target, version_num, home: &home, pg_bin: None, data: None, own: false, cores: 2 };
     let request = Request { ways: ways(names), trials: 1, bin, probe: false, network: false };
     let outcome = Box::pin(backup::rehearse(&site, &request, &mut Unwatched, std::future::pending())).await;
     assert_nothing_is_left(home.root());

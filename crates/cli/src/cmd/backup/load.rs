@@ -89,6 +89,16 @@ pub(super) fn described(load: &Load) -> String {
     )
 }
 
+/// Programs that did not compress the WAL.
+fn not_installed(names: &[&str]) -> String {
+    let are = if names.len() == 1 { "is" } else { "are" };
+    format!("{} {are} not installed here, so pgrig did not measure {}", names.join(" and "), them(names))
+}
+
+fn them(names: &[&str]) -> &'static str {
+    if names.len() == 1 { "it" } else { "them" }
+}
+
 /// The WAL of the load, in a day; none if it was not measured.
 pub(super) fn text(load: &Load, all: &[WalOfLoad]) -> Option<String> {
     let median = |value: &dyn Fn(&WalOfLoad) -> Option<f64>| {
@@ -122,8 +132,15 @@ pub(super) fn text(load: &Load, all: &[WalOfLoad]) -> Option<String> {
             Some(format!("{} to {:.0} % ({left} a day)", method.name(), ratio * 100.0))
         })
         .collect();
-    if !compressed.is_empty() {
-        let _ = write!(text, "\n  compressed  {}", compressed.join(", "));
+    let lacks = [Method::Gzip, Method::Lz4, Method::Zstd].into_iter();
+    let lacks: Vec<&str> = lacks.filter(|method| all[0].ratio(*method).is_none()).map(Method::name).collect();
+    let _ = write!(text, "\n  compressed  ");
+    match (compressed.is_empty(), lacks.is_empty()) {
+        (_, true) => text += &compressed.join(", "),
+        (true, false) => text += &not_installed(&lacks),
+        (false, false) => {
+            let _ = write!(text, "{}; {}", compressed.join(", "), not_installed(&lacks));
+        }
     }
     Some(text)
 }

@@ -68,6 +68,7 @@ async fn rehearse(
         home,
         pg_bin: arguments.server.address.embedded.pg_bin.clone(),
         data: survey.data_directory,
+        own: survey.site.own,
         cores: u16::try_from(cores()).unwrap_or(u16::MAX),
     };
     if arguments.explain {

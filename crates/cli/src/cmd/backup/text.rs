@@ -154,7 +154,10 @@ pub(super) fn further(all: &[Summary], plan: &Plan) -> String {
     align_right(&mut table, 1..header.len());
     let mut text = format!("\n{}\nCPU: client programs + server", trimmed(&table));
     if all.iter().any(|one| one.backup_cpu.server.is_none()) {
-        text += " (–: not measured, because this server was not started for the rehearsal)";
+        text += " (–: not known, because pgrig cannot see the processes of this server)";
+    }
+    if plan.sizes.is_none() && all.iter().any(|one| one.backup_cpu.server.is_some()) {
+        text += "; in the backup, that of all processes of the server, also for other sessions";
     }
     if plan.network {
         text += "\nnetwork: bytes from the server and to the server, in one more backup, which was not timed";
