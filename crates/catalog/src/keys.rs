@@ -348,9 +348,9 @@ mod tests {
         }
     }
 
-    fn spread(correlation: f64, weights: &[(f64, f64)]) -> Option<Spread> {
+    fn spread(correlation: f64, weights: &[(f64, f64)]) -> Spread {
         let weights = weights.to_vec();
-        Some(Spread { distinct: -1.0, correlation, common: Vec::new(), bounds: Vec::new(), weights })
+        Spread { distinct: -1.0, correlation, common: Vec::new(), bounds: Vec::new(), weights }
     }
 
     fn key(columns: &[&str]) -> KeyInfo {
@@ -417,7 +417,7 @@ mod tests {
     fn orders_have_as_many_lines_as_their_weights_say() {
         let mut parts =
             [part("order_id", 5_000, Uniqueness::Few), part("line", 32_767, Uniqueness::Numbered)];
-        parts[0].spread = spread(1.0, &[(1.0, 0.5), (2.0, 0.25), (5.0, 0.25)]);
+        parts[0].spread = Some(spread(1.0, &[(1.0, 0.5), (2.0, 0.25), (5.0, 0.25)]));
         let key = key(&["order_id", "line"]);
         let wanted = vec![wanted(&key, &parts)];
         // A multiple of the orders, which otherwise get the same number each.
@@ -441,7 +441,7 @@ mod tests {
     #[test]
     fn keys_of_both_sides_of_a_relation_come_as_often_as_is_said() {
         let mut parts = [part("track", 200, Uniqueness::Few), part("list", 100, Uniqueness::Few)];
-        (parts[0].spread, parts[1].spread) = (spread(0.2, &[]), spread(1.0, &[]));
+        (parts[0].spread, parts[1].spread) = (Some(spread(0.2, &[])), Some(spread(1.0, &[])));
         let key = key(&["track", "list"]);
         let wanted_keys = vec![wanted(&key, &parts)];
         let assigned = assign("t", &mut parts, wanted_keys, 0, made(800)).unwrap();
@@ -457,7 +457,7 @@ mod tests {
         assert_eq!(assigned.most.unwrap().rows, 20_000);
         // Beyond all pairs, turns say how many rows there can be.
         let mut parts = [part("track", 20, Uniqueness::Few), part("list", 10, Uniqueness::Few)];
-        parts[0].spread = spread(1.0, &[]);
+        parts[0].spread = Some(spread(1.0, &[]));
         let wanted_keys = vec![wanted(&key, &parts)];
         let assigned = assign("t", &mut parts, wanted_keys, 0, made(201)).unwrap();
         assert_eq!(assigned.most.unwrap().rows, 200);

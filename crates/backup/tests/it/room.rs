@@ -19,7 +19,8 @@ fn rehearsed(max_wal_size: &str) -> Outcome {
     let site = Site { target: &target, version_num, home: &home, pg_bin: None, data, own: false, cores: 2 };
     let request =
         Request { ways: ways(&["custom:none"]), trials: 1, bin: None, probe: false, network: false };
-    let rehearsed = Box::pin(backup::rehearse(&site, &request, &mut Unwatched, std::future::pending()));
+    let mut observer = Unwatched;
+    let rehearsed = Box::pin(backup::rehearse(&site, &request, &mut observer, std::future::pending()));
     let outcome = block_on(rehearsed).unwrap();
     assert_nothing_is_left(home.root());
     outcome

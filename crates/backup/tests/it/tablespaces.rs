@@ -87,7 +87,8 @@ fn incremental_backups_are_combined_with_their_tablespaces() {
         probe: false,
         network: true,
     };
-    let rehearsed = backup::rehearse(&site, &request, &mut Unwatched, std::future::pending());
+    let mut observer = Unwatched;
+    let rehearsed = backup::rehearse(&site, &request, &mut observer, std::future::pending());
     let outcome = block_on(Box::pin(rehearsed)).unwrap();
     assert_nothing_is_left(home.root());
     assert_restored(&outcome, 2);
@@ -120,7 +121,8 @@ fn other_tools_are_refused_with_the_remedy() {
     };
     let request =
         Request { ways: vec![Way::of_tool(tool)], trials: 1, bin: None, probe: false, network: false };
-    let rehearsed = backup::rehearse(&site, &request, &mut Unwatched, std::future::pending());
+    let mut observer = Unwatched;
+    let rehearsed = backup::rehearse(&site, &request, &mut observer, std::future::pending());
     let refused = block_on(Box::pin(rehearsed)).unwrap_err();
     assert!(matches!(refused, BackupError::NoWay(_)), "{refused}");
     assert_says(&refused.to_string(), &["copy: the server has tablespaces", "--way base or base-tar"]);

@@ -110,11 +110,9 @@ impl Measurement<'_> {
         observer.stage("choosing the rows of the tables");
         observer.step("adding the rules of the migration to the tables");
         let changes = Changes::of(&statements, &tables);
-        if let Some(warning) = unfired::warning(schema, &statements, (&changes, &tables)) {
-            observer.warned(&warning);
-        }
+        let unfired = unfired::warning(schema, &statements, (&changes, &tables));
         let (additions, unsuited) = suit::additions(&empty, &tables, [&before, &after], &changes).await?;
-        for warning in &unsuited {
+        for warning in unfired.iter().chain(&unsuited) {
             observer.warned(warning);
         }
         let looked = (&tables, statements.as_slice());

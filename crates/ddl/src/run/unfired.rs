@@ -16,10 +16,10 @@ pub(super) fn warning(
     (changes, tables): (&Changes, &Tables),
 ) -> Option<String> {
     let of_statement = |(place, one): (usize, &StatementOutcome)| {
-        let changed = changes.tables_of(place);
+        let of_place = changes.tables_of(place);
         let is_of_changed = |trigger: &RowTrigger| {
             let mut of = tables.all().filter(|(_, table)| trigger.is_of(&table.schema, &table.name));
-            of.any(|(oid, _)| changed.iter().any(|table| *table == oid || tables.is_below(oid, *table)))
+            of.any(|(oid, _)| of_place.iter().any(|table| *table == oid || tables.is_below(oid, *table)))
         };
         let earlier = || statements[..place].iter().map(|one| &one.statement);
         let fires = |trigger: &&RowTrigger| {
