@@ -14,6 +14,10 @@ const QUANTILES: usize = 11;
 /// Points between two quantiles of a length at which a width is computed.
 const BETWEEN: usize = 8;
 
+/// Factors that are tried for lengths, and their distance.
+const TRIED: i32 = 40;
+const STEP: f64 = 0.0025;
+
 impl Maker<'_> {
     pub(super) fn text(&mut self, facts: &ColumnFacts, kind: &Kind, statistics: &Statistics) -> Values {
         let Statistics { common, bounds, .. } = statistics;
@@ -140,12 +144,25 @@ pub(super) fn quantiles(mut lengths: Vec<usize>, width: u32, most: Option<u32>) 
     } else {
         1.0
     };
-    let stretched = quantiles.into_iter().map(|length| {
-        #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "clamped")]
-        let length = (length * factor).round().clamp(1.0, 1e6) as u32;
-        most.map_or(length, |most| length.min(most.max(1)))
-    });
-    stretched.collect()
+    let stretched = |factor: f64| -> Vec<u32> {
+        let length = |length: &f64| {
+            #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "clamped")]
+            let length = (length * factor).round().clamp(1.0, 1e6) as u32;
+            most.map_or(length, |most| length.min(most.max(1)))
+        };
+        quantiles.iter().map(length).collect()
+    };
+    // Whole lengths have another mean: nearby factors are tried.
+    let off = |lengths: &[u32]| {
+        let lengths: Vec<f64> = lengths.iter().copied().map(f64::from).collect();
+        (width_of(&lengths, 1.0) - f64::from(width) - 0.5).abs()
+    };
+    let tried = (-TRIED..=TRIED).map(|step| stretched(factor * (1.0 + f64::from(step) * STEP)));
+    let exact = stretched(factor);
+    if off(&exact) < 0.3 || width <= 1 {
+        return exact;
+    }
+    tried.min_by(|one, other| off(one).total_cmp(&off(other))).unwrap_or(exact)
 }
 
 pub(crate) fn is_text(kind: &Kind) -> bool {

@@ -1,6 +1,7 @@
 //! Values of a column in which NULL replaces the values of rows that lie together in their order: the rows that are left get all of the
 //! column's values.
 
+use super::order::READ_WHOLE;
 use super::picking::Picking;
 use super::ranked::Ranked;
 use super::{Generator, Nulls, Source, bare};
@@ -122,10 +123,8 @@ fn apart(table: &Table) -> f64 {
 impl Generator {
     /// The values of a column in which some rows have NULL instead.
     pub(super) fn beside(nulls: &Nulls, table: &Table, column: &Column, values: &Values) -> Self {
-        if let Nulls::Counted { not_null, .. } = nulls
-            && values.has_ranks()
-        {
-            return Self::numbered(nulls, *not_null, table, column, values);
+        if (1..=READ_WHOLE).contains(&table.rows) && values.has_ranks() {
+            return Self::numbered(nulls, table, column, values);
         }
         let has_order = values.has_ranks() || matches!(values, Values::Ranked { .. });
         // Rows all over the table are known only if their number is.
@@ -154,7 +153,7 @@ impl Generator {
 
     /// Values of the rows that are not NULL, as if the table had no others. As many differ as would if NULL replaced those of the other rows at
     /// random.
-    fn numbered(nulls: &Nulls, not_null: u64, table: &Table, column: &Column, values: &Values) -> Self {
+    fn numbered(nulls: &Nulls, table: &Table, column: &Column, values: &Values) -> Self {
         let mut next = 0;
         let number = |row| {
             let number = next;
@@ -162,6 +161,7 @@ impl Generator {
             number
         };
         let numbers = (0..table.rows).map(number).collect();
+        let not_null = u64::from(next);
         let nulls = 1.0 - not_null as f64 / table.rows as f64;
         let mut values = values.clone();
         match &mut values {

@@ -5,6 +5,12 @@ use super::{payload, shuffle};
 use crate::random::Stream;
 use crate::spread::{Alphabet, Letters};
 
+/// Points at which a mean length is computed.
+const POINTS: u32 = 1_000;
+/// Most turns that are tried for lengths, and the distance from the mean, relative to it, that is near enough.
+const TURNS: u64 = 64;
+const NEAR: f64 = 0.002;
+
 /// Makes the texts for a given number of numbers.
 #[derive(Clone, Debug)]
 pub(super) struct Lettering {
@@ -15,6 +21,8 @@ pub(super) struct Lettering {
     /// Number of leading characters that follow from the number; the others are random.
     ordered: u32,
     most: u32,
+    /// Decides which numbers get which lengths.
+    turn: u64,
 }
 
 /// Digits that numbers below `count` take with so many characters.
@@ -34,7 +42,58 @@ impl Lettering {
     pub(super) fn new(letters: &Letters, count: u64, most: Option<u32>) -> Self {
         let most = most.unwrap_or(u32::MAX);
         let ordered = digits(letters.alphabet, count).min(most);
-        Self { alphabet: letters.alphabet, lengths: letters.lengths.clone(), count, ordered, most }
+        Self { alphabet: letters.alphabet, lengths: letters.lengths.clone(), count, ordered, most, turn: 0 }
+    }
+
+    /// Texts of numbers that come in so many rows each: the mean length in all rows is near that of the lengths.
+    pub(super) fn balance(&mut self, numbers: &[(u64, u64)], stream: Stream) {
+        if !self.is_few() {
+            return;
+        }
+        let evenly = (0..POINTS).map(|at| f64::from(self.drawn((f64::from(at) + 0.5) / f64::from(POINTS))));
+        let wanted = evenly.sum::<f64>() / f64::from(POINTS);
+        let rows = numbers.iter().map(|(_, rows)| rows).sum::<u64>().max(1) as f64;
+        let off = |turn: u64| {
+            let lengths = numbers.iter().map(|(number, rows)| {
+                f64::from(self.drawn(self.place(*number, turn, stream))) * *rows as f64
+            });
+            (lengths.sum::<f64>() / rows - wanted).abs()
+        };
+        let (mut best, mut least) = (0, f64::INFINITY);
+        for turn in 0..TURNS {
+            let off = off(turn);
+            if off < least {
+                (best, least) = (turn, off);
+            }
+            if off < NEAR * wanted {
+                break;
+            }
+        }
+        self.turn = best;
+    }
+
+    /// Whether there are so few numbers that chance would change the mean length.
+    fn is_few(&self) -> bool {
+        (2..=READ_WHOLE).contains(&self.count)
+    }
+
+    /// The place of a number's length among all, 0 to 1.
+    fn place(&self, number: u64, turn: u64, stream: Stream) -> f64 {
+        if self.is_few() {
+            // Each place comes once.
+            let stream = Stream::new(stream.draw(turn).next(), &[]);
+            return (shuffle::place(number % self.count, self.count, stream) as f64 + 0.5)
+                / self.count as f64;
+        }
+        // Lengths of any numbers that follow each other are spread evenly (Weyl's sequence), so that few have the mean, too.
+        let first = stream.draw(u64::MAX).next();
+        let turn = number.wrapping_mul(0x9E37_79B9_7F4A_7C15).wrapping_add(first);
+        (turn >> 11) as f64 / (1_u64 << 53) as f64
+    }
+
+    /// The length of a text with this place among all lengths.
+    fn drawn(&self, place: f64) -> u32 {
+        self.length(place).max(self.ordered).min(self.most)
     }
 
     /// Appends the text of a number.
@@ -42,16 +101,7 @@ impl Lettering {
         let characters = self.alphabet.characters();
         let base = characters.len() as u64;
         let mut draw = stream.draw(number);
-        // Lengths of any numbers that follow each other are spread evenly (Weyl's sequence), so that few have the mean, too.
-        let first = stream.draw(u64::MAX).next();
-        let turn = number.wrapping_mul(0x9E37_79B9_7F4A_7C15).wrapping_add(first);
-        let place = if (2..=READ_WHOLE).contains(&self.count) {
-            // Of few numbers, each place comes once.
-            (shuffle::place(number % self.count, self.count, stream) as f64 + 0.5) / self.count as f64
-        } else {
-            (turn >> 11) as f64 / (1_u64 << 53) as f64
-        };
-        let length = self.length(place).max(self.ordered).min(self.most);
+        let length = self.drawn(self.place(number, self.turn, stream));
         let start = out.len();
         out.resize(start + length as usize, b' ');
         let text = &mut out[start..];

@@ -3,6 +3,7 @@
 pub(crate) mod any;
 mod distribution;
 mod elements;
+mod few;
 mod groups;
 mod kept;
 mod letters;
@@ -244,7 +245,11 @@ impl Generator {
                         (Spreading::new(spread, stream.further(), table.rows, count, count), count)
                     };
                 let numbers = Table { rows: count, ..bare(table) };
-                Source::Repeated { values: Box::new(Self::of(&numbers, column, values)), spreading }
+                let mut values = Box::new(Self::of(&numbers, column, values));
+                if let (Source::Letters(letters), Some(numbers)) = (&mut values.source, spreading.numbers()) {
+                    letters.balance(&numbers.collect::<Vec<_>>(), values.stream);
+                }
+                Source::Repeated { values, spreading }
             }
             Values::Ranked { ranking, values } => Self::ranked(table, column, ranking, values, &[]),
             Values::Statistics(statistics) => {

@@ -1,5 +1,6 @@
 //! Maps rows to numbers that repeat as often as a [`Spread`] says.
 
+use super::few::Few;
 use super::level::{Recipient, level, whole};
 use super::order::{Order, READ_WHOLE};
 use super::weights::{Weights, weights};
@@ -16,6 +17,8 @@ pub(super) struct Spreading {
     /// Weights of each bucket's numbers; empty if all numbers but the frequent ones are equally
     /// frequent.
     weights: Vec<Weights>,
+    /// Instead of the pieces: of few rows.
+    few: Option<Few>,
 }
 
 /// Ranks that share some of a stretch of numbers evenly.
@@ -83,6 +86,9 @@ impl Spreading {
     /// The numbers of so many rows (`u64::MAX`: not known), with `distinct` of `count` numbers.
     pub(super) fn new(spread: &Spread, stream: Stream, rows: u64, count: u64, distinct: u64) -> Self {
         let count = count.max(1);
+        if (1..=READ_WHOLE).contains(&rows) {
+            return Self::few(spread, stream, rows, (count, distinct));
+        }
         let Stretched { stretches, buckets, rest } = Stretched::new(spread, count, distinct);
         let level = |stretch: &Stretch| Level { share: stretch.share, values: stretch.numbers as f64 };
         let levels: Vec<Level> = stretches.iter().map(level).collect();
@@ -93,7 +99,23 @@ impl Spreading {
             pieces.push(stretch);
         }
         let weights = weights(spread, &buckets, count, stream.further());
-        Self { order, stream: stream.further(), pieces: pieces.all, weights }
+        Self { order, stream: stream.further(), pieces: pieces.all, weights, few: None }
+    }
+
+    fn few(spread: &Spread, stream: Stream, rows: u64, (count, distinct): (u64, u64)) -> Self {
+        let common = common(spread, count);
+        let others = distinct.clamp(1, count).saturating_sub(common.len() as u64);
+        let of = (rows, count, others);
+        let few = Few::new(spread, (&common, &buckets(spread, count)), of, stream.further());
+        let level = |rows: u64| Level { share: rows as f64, values: 1.0 };
+        let levels: Vec<Level> = few.rows().map(level).collect();
+        let order = Order::new(stream, rows, spread.correlation, &levels);
+        Self { order, stream: stream.further(), pieces: Vec::new(), weights: Vec::new(), few: Some(few) }
+    }
+
+    /// The numbers that come, with their rows; none if there are too many rows to know that.
+    pub(super) fn numbers(&self) -> Option<impl Iterator<Item = (u64, u64)>> {
+        self.few.as_ref().map(Few::numbers)
     }
 
     /// The numbers of so many rows, drawn so that as many are different as the spread says. The
@@ -103,7 +125,6 @@ impl Spreading {
         let common = spread.common.len() as u64;
         #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "a share of the rows")]
         let rest = ((1.0 - spread.common_share()).max(0.0) * rows as f64) as u64;
-        // Where ANALYZE reads all rows, it counts the different values: chance must not change their number.
         let others = drawn(count.saturating_sub(common), rest).filter(|_| rows > READ_WHOLE);
         let all = others.map_or(count, |others| common + others);
         let mut spreading = Self::new(spread, stream, rows, all, all);
@@ -124,6 +145,9 @@ impl Spreading {
     #[inline]
     pub(super) fn number(&self, row: u64) -> u64 {
         let rank = self.order.rank(row);
+        if let Some(few) = &self.few {
+            return few.number(rank);
+        }
         let at = self.pieces.partition_point(|piece| piece.until <= rank).min(self.pieces.len() - 1);
         let Piece { until, ranks, first, length, numbers, bucket, is_drawn } = self.pieces[at];
         let within = rank - (until - ranks).min(rank);
@@ -162,16 +186,22 @@ impl Stretched {
     /// With `distinct` of `count` numbers.
     pub(super) fn new(spread: &Spread, count: u64, distinct: u64) -> Self {
         let distinct = distinct.clamp(1, count);
-        let mut common: Vec<(u64, f64)> =
-            spread.common.iter().map(|common| (place(common.place, count), common.share)).collect();
-        common.sort_by_key(|(number, _)| *number);
-        apart(&mut common, count);
+        let common = common(spread, count);
         let others = distinct.saturating_sub(common.len() as u64);
         let rest = if others == 0 { 0.0 } else { (1.0 - spread.common_share()).max(0.0) };
         let buckets = buckets(spread, count);
         let stretches = stretches(&common, &buckets, others as f64, rest);
         Self { stretches, buckets, rest }
     }
+}
+
+/// The frequent numbers of so many, in ascending order, each with its share of the rows.
+fn common(spread: &Spread, count: u64) -> Vec<(u64, f64)> {
+    let mut common: Vec<(u64, f64)> =
+        spread.common.iter().map(|common| (place(common.place, count), common.share)).collect();
+    common.sort_by_key(|(number, _)| *number);
+    apart(&mut common, count);
+    common
 }
 
 /// The buckets of all numbers, as stretches of them, in ascending order.

@@ -14,6 +14,8 @@ use crate::{Statistics, Units};
 const FULL: f64 = 0.95;
 /// The statistics may have more different values by this factor than rows draw from all that there is room for: ANALYZE estimates them.
 const ERROR: f64 = 1.02;
+/// Rows of each value, on average, up to which nearly each row has its own.
+const NEARLY_EACH: f64 = 1.5;
 /// Share of the rows from which on each row has a value of its own.
 const UNIQUE: f64 = 0.999;
 
@@ -305,6 +307,14 @@ fn stretches<T: Copy + PartialOrd>(
         stretch.values = values;
     }
     give_away(&mut stretches);
+    let there: f64 = stretches.iter().map(|stretch| stretch.share).sum();
+    if rows <= READ_WHOLE && others * NEARLY_EACH >= there * rows as f64 {
+        // Nearly each row has a value of its own: so they all do where a bucket has little room.
+        let all = stretches.iter().map(|stretch| stretch.values).sum::<u64>() as f64;
+        for stretch in &mut stretches {
+            stretch.share = there * stretch.values as f64 / all;
+        }
+    }
     stretches.extend(atoms);
     stretches.extend(common.map(atom));
     stretches.retain(|stretch| stretch.share > 0.0);
@@ -435,16 +445,16 @@ mod tests {
 
     #[test]
     fn rows_draw_fewer_values_from_buckets_with_little_room() {
-        // Each bucket has 2,500 rows, which draw from 601, 2,399, 97,000 and 900,001 values.
+        // Each bucket has 10,000 rows, which draw from 601, 2,399, 97,000 and 900,001 values. Of fewer rows, none are drawn.
         let rooms = [601.0, 2_399.0, 97_000.0, 900_001.0];
-        let wanted: f64 = rooms.iter().map(|room| seen(*room, 2_500.0)).sum();
+        let wanted: f64 = rooms.iter().map(|room| seen(*room, 10_000.0)).sum();
         let values = || units(&[], &[0, 601, 3_000, 100_000, 1_000_000]);
-        let of = |distinct| made(&Statistics { distinct, correlation: 0.0, values: values() }, 10_000);
-        for distinct in [wanted, -wanted / 10_000.0] {
+        let of = |distinct| made(&Statistics { distinct, correlation: 0.0, values: values() }, 40_000);
+        for distinct in [wanted, -wanted / 40_000.0] {
             let made = of(distinct);
             let found = distinct_from(&made, 0) as f64;
             assert!((found / wanted - 1.0).abs() < 0.01, "{found}, not {wanted}");
-            assert!(distinct_from(&made, 100_000) > 2_400, "{}", distinct_from(&made, 100_000));
+            assert!(distinct_from(&made, 100_000) > 9_800, "{}", distinct_from(&made, 100_000));
         }
     }
 
