@@ -3,9 +3,9 @@
 //! The rows of a key of the first side follow each other in the order of the ranks. Of the second side they get keys at equal distances
 //! on a line on which each key has a length by its frequency. No length is greater than the distance, so that the keys differ.
 
-use super::order::Order;
+use super::order::{Order, READ_WHOLE};
 use super::shuffle;
-use super::spread::{Stretched, count_of};
+use super::spread::{Stretched, count_of, few};
 use super::weights::{Weights, weights};
 use crate::levels::Level;
 use crate::random::Stream;
@@ -24,7 +24,9 @@ impl Pairing {
     pub(super) fn new(paired: &Paired, stream: Stream) -> Self {
         let Paired { rows, ref first, ref second, is_second, .. } = *paired;
         let further = stream.further();
-        let (mut ones, mut others) = (blocks(first, stream), blocks(second, further));
+        let is_few = (1..=READ_WHOLE).contains(&rows);
+        let ones = if is_few { few_blocks(first, rows, stream) } else { blocks(first, stream) };
+        let (mut ones, mut others) = (ones, blocks(second, further));
         if u128::from(used(&ones)) * u128::from(used(&others)) < u128::from(rows) {
             (ones, others) = (vec![Block::all(first.keys)], vec![Block::all(second.keys)]);
         }
@@ -70,6 +72,15 @@ impl Block {
 const OWN: u64 = 1 << 14;
 /// Parts of all keys, beyond these, that each have keys of all frequencies.
 const STRIPS: u64 = 128;
+
+/// A block for each key that comes, with the rows that ANALYZE counts where it reads all of them.
+fn few_blocks(side: &PairedKeys, rows: u64, stream: Stream) -> Vec<Block> {
+    let keys = side.keys.max(1);
+    let few = few(&side.spread, rows, (keys, count_of(side.spread.distinct, keys)), stream);
+    let block =
+        |(key, of_key)| Block { first: key, length: 1, numbers: 1, share: of_key as f64 / rows as f64 };
+    few.numbers().map(block).collect()
+}
 
 /// The keys of a side that come at all, in ascending order. Their shares add up to 1.
 fn blocks(side: &PairedKeys, stream: Stream) -> Vec<Block> {

@@ -103,10 +103,7 @@ impl Spreading {
     }
 
     fn few(spread: &Spread, stream: Stream, rows: u64, (count, distinct): (u64, u64)) -> Self {
-        let common = common(spread, count);
-        let others = distinct.clamp(1, count).saturating_sub(common.len() as u64);
-        let of = (rows, count, others);
-        let few = Few::new(spread, (&common, &buckets(spread, count)), of, stream.further());
+        let few = few(spread, rows, (count, distinct), stream.further());
         let level = |rows: u64| Level { share: rows as f64, values: 1.0 };
         let levels: Vec<Level> = few.rows().map(level).collect();
         let order = Order::new(stream, rows, spread.correlation, &levels);
@@ -193,6 +190,13 @@ impl Stretched {
         let stretches = stretches(&common, &buckets, others as f64, rest);
         Self { stretches, buckets, rest }
     }
+}
+
+/// `distinct` of `count` numbers, for few rows.
+pub(super) fn few(spread: &Spread, rows: u64, (count, distinct): (u64, u64), stream: Stream) -> Few {
+    let common = common(spread, count);
+    let others = distinct.clamp(1, count).saturating_sub(common.len() as u64);
+    Few::new(spread, (&common, &buckets(spread, count)), (rows, count, others), stream)
 }
 
 /// The frequent numbers of so many, in ascending order, each with its share of the rows.

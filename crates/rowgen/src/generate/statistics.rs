@@ -16,6 +16,8 @@ const FULL: f64 = 0.95;
 const ERROR: f64 = 1.02;
 /// Rows of each value, on average, up to which nearly each row has its own.
 const NEARLY_EACH: f64 = 1.5;
+/// Share of the rows that may move to another bucket, twice, so that each has its own value.
+const MOVED: f64 = 0.2;
 /// Share of the rows from which on each row has a value of its own.
 const UNIQUE: f64 = 0.999;
 
@@ -309,10 +311,13 @@ fn stretches<T: Copy + PartialOrd>(
     give_away(&mut stretches);
     let there: f64 = stretches.iter().map(|stretch| stretch.share).sum();
     if rows <= READ_WHOLE && others * NEARLY_EACH >= there * rows as f64 {
-        // Nearly each row has a value of its own: so they all do where a bucket has little room.
+        // Nearly each row has a value of its own: so they all do where a bucket has a little less room than others.
         let all = stretches.iter().map(|stretch| stretch.values).sum::<u64>() as f64;
-        for stretch in &mut stretches {
-            stretch.share = there * stretch.values as f64 / all;
+        let share = |stretch: &Stretch<T>| there * stretch.values as f64 / all;
+        if stretches.iter().map(|stretch| (stretch.share - share(stretch)).abs()).sum::<f64>() < MOVED {
+            for stretch in &mut stretches {
+                stretch.share = share(stretch);
+            }
         }
     }
     stretches.extend(atoms);
