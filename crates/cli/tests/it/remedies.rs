@@ -256,6 +256,7 @@ fn tables_with_rows_are_emptied_or_left_out_by_what_the_error_names() {
     let rig = Rig::new();
     let created = "CREATE TABLE a (id int); CREATE TABLE b (id int); INSERT INTO b VALUES (1)";
     for instance in ["default", "old"] {
+        rig.done(&format!("server start --instance {instance}"));
         let psql = rig.command(&format!("server psql --instance {instance} -- -q -c")).arg(created).output();
         assert!(psql.unwrap().status.success(), "{instance}");
         let fill = format!("pgrig fill --all-tables --rows 5 --instance {instance}");
