@@ -27,6 +27,7 @@ CREATE TABLE orders (
     id bigint PRIMARY KEY, customer_id bigint NOT NULL, state int, total int, note varchar(60), created timestamp);
 CREATE INDEX orders_created ON orders (created);
 """
+SETTINGS = ["maintenance_work_mem=1MB", "shared_buffers=64MB", "max_wal_size=20GB"]
 QUANTITIES = ("seconds", "wal", "space", "temporary")
 STATEMENTS = [
     "ALTER TABLE orders ADD a text",
@@ -52,11 +53,16 @@ def main():
     parser.add_argument("--pgrig", default=str(REPO / "target/release/pgrig"))
     parser.add_argument("--pg-version", default="18")
     parser.add_argument("--rows", type=int, default=1_500_000, help="of the larger table, at the size of the forecast")
-    parser.add_argument("--set", action="append",
-                        default=["maintenance_work_mem=1MB", "shared_buffers=64MB", "max_wal_size=20GB"])
+    parser.add_argument("--set", action="append", default=[], help=f"besides {' '.join(SETTINGS)}")
+    parser.add_argument("--figures", action="store_true",
+                        help="only count the forecasts with a figure, each statement a migration of its own, with the server's default settings")
     parser.add_argument("--rounds", type=int, default=1)
     parser.add_argument("--record", default=str(REPO / "records"), help="directory; empty for none")
     options = parser.parse_args()
+    if options.figures:
+        count_figures(options)
+        return
+    options.set = SETTINGS + options.set
     rounds = []
     record = Path(options.record, f"{datetime.date.today()}-ddl-forecast-pg{options.pg_version}-{options.rows}-rows.json")
     earlier = json.loads(record.read_text()) if options.record and record.exists() else {"rounds": 0, "pairs": []}
@@ -87,18 +93,45 @@ def main():
         record.write_text(json.dumps(found, indent=1) + "\n")
 
 
+def count_figures(options):
+    """How many forecasts at --rows have a figure, for tables that need a tenth of that at most."""
+    found = {quantity: 0 for quantity in QUANTITIES}
+    with tempfile.TemporaryDirectory() as home:
+        environment = {**os.environ, "PGRIG_HOME": home}
+        schema, migration = Path(home) / "schema.sql", Path(home) / "migration.sql"
+        schema.write_text(SCHEMA)
+        try:
+            for statement in STATEMENTS:
+                migration.write_text(f"{statement};\n")
+                events, = events_of(options, environment, schema, migration, 0, "--up-to", "20MB").values()
+                forecast = events["forecast"]["forecast"]
+                have = [quantity for quantity in QUANTITIES if isinstance(forecast.get(quantity), dict) and "value" in forecast[quantity]]
+                print(f"{', '.join(have):34} {statement}", flush=True)
+                for quantity in have:
+                    found[quantity] += 1
+        finally:
+            subprocess.run([options.pgrig, "server", "destroy", "--instance", "ddl"], env=environment, check=False,
+                           stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+    print(f"of {len(STATEMENTS)} statements, with a figure: {found}")
+
+
+def events_of(options, environment, schema, migration, seed, *more):
+    """The events of each statement of a migration."""
+    settings = [part for setting in options.set for part in ("--set", setting)]
+    command = [options.pgrig, "ddl", str(migration), "--schema-file", str(schema), "--pg-version", options.pg_version,
+               "--rows", f"customers={options.rows // 5},orders={options.rows}", "--seed", str(seed + 1), "--column", "orders.state=uniform(0,9)",
+               "--column", "orders.customer_id=uniform(1,50)", *settings, *more, "--json", "-"]
+    ran = subprocess.run(command, env=environment, capture_output=True, text=True)
+    if ran.returncode != 0:
+        sys.exit(f"{' '.join(command)} failed:\n{ran.stderr}")
+    return {trial["config"]: {event["what"]["event"]: event["what"] for event in trial["events"]}
+            for trial in json.loads(ran.stdout)["trials"] if trial["events"]}
+
+
 def measured(options, environment, schema, migration, seed):
     """The pairs of a round: each statement's forecast and what was measured, for seconds and for WAL."""
     def run(*more):
-        settings = [part for setting in options.set for part in ("--set", setting)]
-        command = [options.pgrig, "ddl", str(migration), "--schema-file", str(schema), "--pg-version", options.pg_version,
-                   "--rows", f"customers={options.rows // 5},orders={options.rows}", "--seed", str(seed + 1), "--column", "orders.state=uniform(0,9)",
-                   "--column", "orders.customer_id=uniform(1,50)", *settings, *more, "--json", "-"]
-        ran = subprocess.run(command, env=environment, capture_output=True, text=True)
-        if ran.returncode != 0:
-            sys.exit(f"{' '.join(command)} failed:\n{ran.stderr}")
-        return {trial["config"]: {event["what"]["event"]: event["what"] for event in trial["events"]}
-                for trial in json.loads(ran.stdout)["trials"] if trial["events"]}
+        return events_of(options, environment, schema, migration, seed, *more)
 
     # First at that size: its bytes tell what a tenth of it is.
     large = run("--up-to", "1TB", "--quick")
