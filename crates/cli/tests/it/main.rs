@@ -55,6 +55,7 @@ mod merge;
 mod merge_fill;
 mod micro;
 mod model;
+mod output_files;
 mod pooler;
 mod remedies;
 mod report;
