@@ -70,6 +70,14 @@ impl<'r> Common<'r> {
         self.schedule.as_mut().map(|schedule| schedule.next(clock.now()))
     }
 
+    /// After the end: counts the rest of the schedule as skipped, if drawing it would take long.
+    pub(crate) fn skip_rest(&mut self, script: usize) {
+        if let (Some(schedule), Some(end)) = (&mut self.schedule, self.timetable.end()) {
+            let skipped = schedule.skip_to(end);
+            self.tally().skipped(script, skipped);
+        }
+    }
+
     /// Connects a client to a target. The job's other clients have to wait, as in pgbench.
     pub(crate) fn connect(&self, client: usize, target: usize) -> Result<Session, Lost> {
         let Some(runtime) = &self.runtime else {
