@@ -23,6 +23,10 @@ fn assert_copies_are_refused(rig: &Rig, original: &Server<'_>, copy: &Server<'_>
     check(&weak, "role weak sees no statistics of the copy (database copy)");
     copy.execute("DROP TABLE other");
     check("nowhere.toml", "is a file: give the model first");
+    let twice = rig.run("model check a.toml a.toml");
+    assert_eq!(twice.code, Some(2), "{twice:#?}");
+    let told = "a.toml is a file, and the copy must be a database: fill one with pgrig fill --model a.toml -d copy";
+    assert!(twice.stderr.contains(told), "{twice:#?}");
 }
 
 #[test]
