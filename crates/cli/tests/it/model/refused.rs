@@ -231,6 +231,28 @@ fn the_hint_to_fill_names_another_database_where_the_tables_exist() {
     rig.done(&fill);
 }
 
+/// ANALYZE reads no such table, so nothing is missing in the model either.
+#[test]
+fn a_table_that_has_no_partitions_is_left_out() {
+    let rig = Rig::new();
+    let server = rig.server("");
+    for database in ["original", "copy", "other"] {
+        server.execute(&format!("CREATE DATABASE {database}"));
+    }
+    server.database("original").execute(
+        "CREATE TABLE part (id int, d date) PARTITION BY RANGE (d);
+         CREATE TABLE items AS SELECT i AS id FROM generate_series(1, 500) i; ANALYZE items",
+    );
+    let model = rig.home.path().join("m.toml").display().to_string();
+    let ran = rig.done(&format!("model capture --instance default -d original -o {model}"));
+    assert!(!ran.stderr.contains("public.part"), "{ran:#?}");
+    let ran = rig.done(&format!("fill --model {model} --instance default -d copy"));
+    assert!(ran.stderr.contains("public.part is left out: it has no partition that could hold a row"), "{ran:#?}");
+    assert_eq!(server.database("copy").number("SELECT count(*) FROM items"), 500);
+    let excluded = "--exclude-table public.part --instance default -d other";
+    rig.done(&format!("fill --model {model} {excluded}"));
+}
+
 /// As `-d` does, and not a database on pgrig's own server.
 #[test]
 fn names_of_databases_mean_the_server_that_psql_would_use() {
