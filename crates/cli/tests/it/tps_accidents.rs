@@ -90,7 +90,7 @@ fn a_lost_server_is_exit_status_1_and_results_so_far() {
     assert!(number(&document, "succeeded") > 0);
 }
 
-/// The rest of the schedule of 10^9 transactions takes minutes if it is drawn one by one.
+/// The times of 10^9 transactions would take minutes to draw one by one.
 #[test]
 fn the_highest_rate_ends_in_time() {
     let rig = Rig::new();
@@ -100,7 +100,7 @@ fn the_highest_rate_ends_in_time() {
         let document = rig.document(&format!("tps -n -S -R 1000000000 -T 1 {options}"));
         assert!(begun.elapsed() < Duration::from_secs(60), "{options}: {:?}", begun.elapsed());
         let skipped = number(&document, "skipped");
-        assert!((990_000_000..=1_000_000_000).contains(&skipped), "{skipped}");
+        assert!((890_000_000..=1_000_000_000).contains(&skipped), "{skipped}");
     }
 }
 

@@ -421,9 +421,7 @@ impl Client {
             if self.has_enough(common) {
                 return On(ClientState::Over);
             }
-            if is_over {
-                common.skip_rest(self.transaction.script);
-            }
+            common.skip_late(clock, is_over, self.transaction.script);
         }
         On(if self.is_over(common, clock) { ClientState::Over } else { ClientState::Due(None) })
     }

@@ -70,10 +70,14 @@ impl<'r> Common<'r> {
         self.schedule.as_mut().map(|schedule| schedule.next(clock.now()))
     }
 
-    /// After the end: counts the rest of the schedule as skipped, if drawing it would take long.
-    pub(crate) fn skip_rest(&mut self, script: usize) {
-        if let (Some(schedule), Some(end)) = (&mut self.schedule, self.timetable.end()) {
-            let skipped = schedule.skip_to(end);
+    /// Counts transactions that are too late as skipped if they are so many that it would take long to draw their times. With -t, which
+    /// counts them, none.
+    pub(crate) fn skip_late(&mut self, clock: &mut Clock, is_over: bool, script: usize) {
+        let patience = self.run.plan.request.patience(is_over);
+        let too_late = patience.and_then(|patience| clock.now().checked_sub(patience));
+        let until = self.timetable.end().zip(too_late).map(|(end, too_late)| end.min(too_late));
+        if let (Some(schedule), Some(until)) = (&mut self.schedule, until) {
+            let skipped = schedule.skip_to(until);
             self.tally().skipped(script, skipped);
         }
     }

@@ -70,7 +70,7 @@ impl Timetable {
     }
 }
 
-/// Most starts that are drawn one by one after the end.
+/// Skipped transactions from which on their times are not drawn.
 const DRAWN: f64 = 10_000.0;
 
 /// The times at which one job's transactions begin under `-R`: a Poisson process. It does not slow
@@ -100,13 +100,13 @@ impl Schedule {
         self.last
     }
 
-    /// Passes over the transactions up to `end` if they are many. Returns their number, which is the expected one; 0 if they are few.
-    pub(crate) fn skip_to(&mut self, end: Instant) -> u64 {
-        let expected = end.saturating_duration_since(self.last).as_nanos() as f64 / self.mean;
+    /// Passes over the transactions up to a time if they are many. Returns their number, which is the expected one; 0 if they are few.
+    pub(crate) fn skip_to(&mut self, until: Instant) -> u64 {
+        let expected = until.saturating_duration_since(self.last).as_nanos() as f64 / self.mean;
         if expected < DRAWN {
             return 0;
         }
-        self.last = end;
+        self.last = until;
         #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "a count")]
         let expected = expected as u64;
         expected
