@@ -12,6 +12,7 @@ use tokio::runtime::{Builder, Runtime};
 
 use crate::app::args::{ServerAddress, ServerChoice};
 use crate::app::failure::{Context, Failure, MachineFailure, Usage};
+use crate::app::interrupt::was_asked;
 use crate::app::printer::Printer;
 use crate::app::target::spec;
 use crate::cmd::testdb::lend::args::KeeperArgs;
@@ -85,6 +86,22 @@ impl<'a> KeeperClient<'a> {
                 Some((_, answer)) => return Ok(answer?),
             }
         }
+    }
+
+    /// Waits until a keeper that is ending has ended, so that the next command can use its server.
+    pub(crate) fn wait_for_end(&self, keeper: i32) -> Result<(), Failure> {
+        let lock = self.place.lock()?;
+        let is_holder = || lock.holder().is_some_and(|pid| i32::try_from(pid) == Ok(keeper));
+        let begin = Instant::now();
+        let mut told = false;
+        while !was_asked() && is_holder() {
+            if begin.elapsed() > TELL_AFTER && !told {
+                told = true;
+                self.printer.say(format!("waiting for the keeper to end: {}", lock.holder_text()));
+            }
+            std::thread::sleep(EVERY);
+        }
+        Ok(())
     }
 
     /// Waits for the answer. Prints a line at growing intervals if that takes long.

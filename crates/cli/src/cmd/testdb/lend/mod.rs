@@ -153,12 +153,18 @@ fn drop(arguments: &DropArgs, printer: &Printer) -> Result<(), Failure> {
         }
         return Ok(());
     };
-    let dropped = keeper.call(&async |client| client.drop_many(which).await)?;
+    let (process, dropped) = keeper.call(&async |client| {
+        let process = client.keeper();
+        client.drop_many(which).await.map(|dropped| (process, dropped))
+    })?;
     for name in &dropped.dropped {
         printer.say(format!("dropped {name}"));
     }
     if dropped.dropped.is_empty() && dropped.failed.is_empty() {
         printer.say(NOTHING);
+    }
+    if matches!(which, Which::All) {
+        keeper.wait_for_end(process)?;
     }
     match dropped.failed.as_slice() {
         [] => Ok(()),
