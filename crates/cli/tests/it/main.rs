@@ -51,6 +51,7 @@ mod fill_terminal;
 mod fill_triggers;
 mod help;
 mod help_examples;
+mod input_files;
 mod merge;
 mod merge_fill;
 mod micro;

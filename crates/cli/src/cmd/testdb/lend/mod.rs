@@ -202,5 +202,12 @@ fn absolute(path: &Path) -> Result<PathBuf, Failure> {
         ))
         .into());
     }
+    if !path.is_file() && !path.is_dir() {
+        return Err(Usage(format!(
+            "--from {}: pgrig reads the file again later, which is not possible with a pipe or a device: give a file",
+            path.display()
+        ))
+        .into());
+    }
     std::path::absolute(path).with_context(|| format!("cannot find the path of {}", path.display()))
 }
