@@ -62,8 +62,9 @@ pub(crate) fn refuse_new(home: &Home, name: &str, database: &str) -> Result<(), 
         None => (String::new(), "to"),
     };
     let database = shell_word(database);
-    let remedy =
-        format!("{meant}{to} create it, leave out -d {database}: a new instance has only the database {DATABASE}");
+    let remedy = format!(
+        "{meant}{to} create it, leave out -d {database}: a new instance has only the database {DATABASE}"
+    );
     existing_or(home, name, &remedy).map(drop)
 }
 
@@ -71,9 +72,8 @@ pub(crate) fn refuse_new(home: &Home, name: &str, database: &str) -> Result<(), 
 /// operating system's.
 pub(crate) fn unreachable_at(home: &Home, directory: &str, why: &ConnectError) -> Option<MachineFailure> {
     let directory = Path::new(directory);
-    let is_it = |instance: &Instance| {
-        instance.resting_connection().is_ok_and(|at| at.socket_dir == directory)
-    };
+    let is_it =
+        |instance: &Instance| instance.resting_connection().is_ok_and(|at| at.socket_dir == directory);
     let instance = Instance::list(home).ok()?.into_iter().find(is_it)?;
     let name = instance.name();
     let option = if name == Spec::default().name {

@@ -178,14 +178,18 @@ mod tests {
             assert_eq!(refused(&files), None);
         }
         // A name that no file has is not read: it may be that of a built-in script.
-        assert_eq!(refused(&Files::default().reads("--tps", [named("x")]).writes("--json", [named("x")])), None);
+        assert_eq!(
+            refused(&Files::default().reads("--tps", [named("x")]).writes("--json", [named("x")])),
+            None
+        );
     }
 
     #[test]
     fn two_outputs_need_two_files() {
         let place = tempfile::tempdir().unwrap();
         let new = place.path().join("new");
-        let both = |one: &Path, two: &Path| Files::default().writes("--json", [one]).writes("--report", [two]);
+        let both =
+            |one: &Path, two: &Path| Files::default().writes("--json", [one]).writes("--report", [two]);
         let told = refused(&both(&new, &place.path().join("./new"))).unwrap();
         assert!(told.contains(" are the same file: give two names"), "{told}");
         assert_eq!(refused(&both(&new, &place.path().join("newer"))), None);
@@ -199,7 +203,8 @@ mod tests {
         fs::create_dir(place.path().join("base")).unwrap();
         for (name, is_refused) in [("base/new", true), ("new", false), ("base2", false)] {
             let output = place.path().join(name);
-            let files = Files::default().reads_within("", [place.path().join("base")]).writes("--json", [output]);
+            let files =
+                Files::default().reads_within("", [place.path().join("base")]).writes("--json", [output]);
             assert_eq!(refused(&files).is_some(), is_refused, "{name}");
         }
     }

@@ -25,17 +25,21 @@ fn files_that_are_not_sql_get_a_remedy() {
     fs::write(place.join("shop.sql.gz"), b"\x1f\x8b\x08\0\0\0\0\0").unwrap();
     fs::write(place.join("inc.sql"), "\\i other.sql\n").unwrap();
     fs::write(place.join("all.sql"), "CREATE TABLE a (id int);\n\\connect other\n").unwrap();
-    for (ddl, told) in [
-        (&["shop.sql.gz"][..], "it is compressed: decompress it (for example with gzip -dk shop.sql.gz)"),
+    let cases: [(&[&str], &str); 6] = [
+        (&["shop.sql.gz"], "it is compressed: decompress it (for example with gzip -dk shop.sql.gz)"),
         (&["inc.sql"], "replace the line by the content of other.sql"),
         (&["all.sql"], "Give a file for one database"),
-        (&["CREATE TABLE x (a int)"], "there is no file of this name. To give SQL, write it to standard input"),
+        (
+            &["CREATE TABLE x (a int)"],
+            "there is no file of this name. To give SQL, write it to standard input",
+        ),
         (&["all.sql", "inc.sql"], "run cat all.sql inc.sql | pgrig fill --ddl -"),
         (&["."], "it is a directory; give a file"),
-    ] {
+    ];
+    for (ddl, told) in cases {
         let mut command = rig.command("fill --rows 3");
         for file in ddl {
-            command.args(["--ddl", file]);
+            command.arg("--ddl").arg(file);
         }
         let ran = Ran::from(command.current_dir(&place).stdin(Stdio::null()).output().unwrap());
         assert_eq!(ran.code, Some(2), "{ddl:?}: {ran:#?}");

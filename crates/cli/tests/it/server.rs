@@ -306,7 +306,10 @@ fn a_misspelt_instance_is_not_created_for_a_database() {
     assert_eq!(ran.code, Some(2), "{ran:#?}");
     assert_says(
         &ran.stderr,
-        &["there is no instance defualt (instances: default); did you mean --instance default?", "leave out -d shop"],
+        &[
+            "there is no instance defualt (instances: default); did you mean --instance default?",
+            "leave out -d shop",
+        ],
     );
     assert!(!rig.home.path().join("instances/defualt").exists());
     let ran = rig.run("fill 3MB --instance quite_another -d shop");
@@ -324,7 +327,10 @@ fn an_instance_without_its_data_is_not_made_anew() {
     for command in ["tps -S -T 1", "server start"] {
         let ran = rig.run(command);
         assert_eq!(ran.code, Some(1), "{command}: {ran:#?}");
-        assert_says(&ran.stderr, &["instance default has no data directory any more", "Put the directory back"]);
+        assert_says(
+            &ran.stderr,
+            &["instance default has no data directory any more", "Put the directory back"],
+        );
         assert!(!data.exists(), "{command}");
     }
     fs::rename(&kept, &data).unwrap();
@@ -343,7 +349,8 @@ fn a_deleted_socket_is_made_by_a_restart() {
     fs::remove_dir_all(&directory).unwrap();
     let ran = rig.run("fill 5MB");
     assert_eq!(ran.code, Some(1), "{ran:#?}");
-    let told = format!("is running, and its socket no longer exists in {directory}: run pgrig server restart");
+    let told =
+        format!("is running, and its socket no longer exists in {directory}: run pgrig server restart");
     assert_says(&ran.stderr, &[&told]);
     rig.done("server restart");
     rig.done("fill 5MB");

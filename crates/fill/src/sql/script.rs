@@ -64,7 +64,8 @@ fn remedy(command: &str, word: &str) -> String {
             format!("replace the line by the content of {argument}")
         }
         "\\c" | "\\connect" => {
-            "the rest is for another database. Give a file for one database, for example from pg_dump".to_owned()
+            "the rest is for another database. Give a file for one database, for example from pg_dump"
+                .to_owned()
         }
         _ => "remove the line".to_owned(),
     }

@@ -120,7 +120,8 @@ impl FillArgs {
             several => {
                 let files = several.iter().map(|path| path.to_string_lossy().into_owned());
                 let files = shown(&files.collect::<Vec<_>>());
-                let text = format!("--ddl takes one file: to give several, run cat {files} | pgrig fill --ddl -");
+                let text =
+                    format!("--ddl takes one file: to give several, run cat {files} | pgrig fill --ddl -");
                 return Err(Usage(text));
             }
         };

@@ -25,7 +25,8 @@ fn assert_copies_are_refused(rig: &Rig, original: &Server<'_>, copy: &Server<'_>
     check("nowhere.toml", "is a file: give the model first");
     let twice = rig.run("model check a.toml a.toml");
     assert_eq!(twice.code, Some(2), "{twice:#?}");
-    let told = "a.toml is a file, and the copy must be a database: fill one with pgrig fill --model a.toml -d copy";
+    let told =
+        "a.toml is a file, and the copy must be a database: fill one with pgrig fill --model a.toml -d copy";
     assert!(twice.stderr.contains(told), "{twice:#?}");
 }
 
@@ -247,7 +248,10 @@ fn a_table_that_has_no_partitions_is_left_out() {
     let ran = rig.done(&format!("model capture --instance default -d original -o {model}"));
     assert!(!ran.stderr.contains("public.part"), "{ran:#?}");
     let ran = rig.done(&format!("fill --model {model} --instance default -d copy"));
-    assert!(ran.stderr.contains("public.part is left out: it has no partition that could hold a row"), "{ran:#?}");
+    assert!(
+        ran.stderr.contains("public.part is left out: it has no partition that could hold a row"),
+        "{ran:#?}"
+    );
     assert_eq!(server.database("copy").number("SELECT count(*) FROM items"), 500);
     let excluded = "--exclude-table public.part --instance default -d other";
     rig.done(&format!("fill --model {model} {excluded}"));
