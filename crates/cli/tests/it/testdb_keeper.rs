@@ -254,9 +254,11 @@ fn a_server_that_runs_for_the_keeper_alone_outlives_its_loans_no_longer() {
         }
     }
     // The next command can use the instance.
-    rig.done("testdb drop --all");
-    assert_eq!(rig.status()["state"], "stopped");
-    rig.done("server stop");
+    for command in ["testdb drop --all", "testdb list", "testdb drop --templates"] {
+        rig.done(command);
+        assert_eq!(rig.status()["state"], "stopped", "{command}");
+        rig.done("server stop");
+    }
 }
 
 #[test]

@@ -1,5 +1,6 @@
 //! Sends requests of a verb to the keeper, and starts the keeper if it does not run.
 
+use std::cell::Cell;
 use std::fs::File;
 use std::io::{Read, Seek, SeekFrom};
 use std::pin::{Pin, pin};
@@ -35,6 +36,8 @@ pub(crate) struct KeeperClient<'a> {
     idle: Duration,
     printer: &'a Printer,
     runtime: Runtime,
+    /// Whether this command has started a keeper.
+    has_started: Cell<bool>,
 }
 
 impl<'a> KeeperClient<'a> {
@@ -51,7 +54,7 @@ impl<'a> KeeperClient<'a> {
             Instance::open(&place.home, spec(&server.address.embedded))?.check_running()?;
         }
         let runtime = Builder::new_current_thread().enable_all().build()?;
-        Ok(Self { place, keeper, idle, printer, runtime })
+        Ok(Self { place, keeper, idle, printer, runtime, has_started: Cell::new(false) })
     }
 
     /// Sends a request to the keeper; to the next one if that ends meanwhile, but not endlessly.
@@ -86,6 +89,22 @@ impl<'a> KeeperClient<'a> {
                 Some((_, answer)) => return Ok(answer?),
             }
         }
+    }
+
+    /// Ends the keeper, and with it the server that the keeper has started, if this command has started it and nothing is lent: the next
+    /// command can use the instance.
+    pub(crate) fn retire(&self) -> Result<(), Failure> {
+        if !self.has_started.get() {
+            return Ok(());
+        }
+        let retired = self.runtime.block_on(async {
+            let mut client = Client::connect(&self.place.socket()).await.ok()?;
+            let status =
+                client.status().await.ok().filter(|status| status.owns_server && status.lent == 0)?;
+            // If another command has asked for a database meanwhile, the keeper refuses.
+            client.retire().await.ok().and_then(|()| i32::try_from(status.pid).ok())
+        });
+        retired.map_or(Ok(()), |keeper| self.wait_for_end(keeper))
     }
 
     /// Waits until a keeper that is ending has ended, so that the next command can use its server.
@@ -139,6 +158,7 @@ impl<'a> KeeperClient<'a> {
                 let lock = self.place.lock()?;
                 if !lock.is_held().context("cannot read the keeper's lock")? {
                     starting = Some(self.spawn()?);
+                    self.has_started.set(true);
                 } else if begin.elapsed() > TELL_AFTER && !told {
                     // Another one is starting or ending.
                     told = true;

@@ -108,7 +108,9 @@ fn list(arguments: &ListArgs, printer: &Printer) -> Result<(), Failure> {
         List { databases: Vec::new(), settings: Vec::new() }
     } else {
         let keeper = KeeperClient::new(&arguments.server, None, LOOKS, printer)?;
-        keeper.call(&async |client| client.list().await)?
+        let list = keeper.call(&async |client| client.list().await)?;
+        keeper.retire()?;
+        list
     };
     if arguments.json {
         return Ok(Printer::json(&json::pretty(&list)?)?);
@@ -128,7 +130,7 @@ fn keep(arguments: &KeepArgs, printer: &Printer) -> Result<(), Failure> {
         let url = lease.url_without_password();
         printer.say(format!("kept {url}; to drop it, run pgrig testdb drop {name}{server}"));
     }
-    Ok(())
+    keeper.retire()
 }
 
 /// Drops the named databases.
@@ -151,7 +153,7 @@ fn drop(arguments: &DropArgs, printer: &Printer) -> Result<(), Failure> {
             keeper.call(&async |client| client.drop(name).await)?;
             printer.say(format!("dropped {name}"));
         }
-        return Ok(());
+        return keeper.retire();
     };
     let (process, dropped) = keeper.call(&async |client| {
         let process = client.keeper();
@@ -165,6 +167,8 @@ fn drop(arguments: &DropArgs, printer: &Printer) -> Result<(), Failure> {
     }
     if matches!(which, Which::All) {
         keeper.wait_for_end(process)?;
+    } else {
+        keeper.retire()?;
     }
     match dropped.failed.as_slice() {
         [] => Ok(()),
