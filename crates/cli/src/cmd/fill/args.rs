@@ -96,7 +96,7 @@ pub(crate) struct FillArgs {
         help_heading = "Your own tables",
         conflicts_with = "series"
     )]
-    pub(crate) ddl: Vec<PathBuf>,
+    pub(crate) ddl: Option<PathBuf>,
 
     /// Fill all existing tables of the database, or of --schema. A table with rows is an error without --append
     #[arg(long, help_heading = "Your own tables", conflicts_with_all = ["series", "table", "ddl"])]

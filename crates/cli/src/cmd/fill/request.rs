@@ -114,28 +114,20 @@ impl FillArgs {
 
     /// The SQL of --ddl.
     pub(crate) fn ddl(&self) -> Result<Option<String>, Usage> {
-        let path = match self.ddl.as_slice() {
-            [] => return Ok(None),
-            [path] => path,
-            several => {
-                let files = several.iter().map(|path| path.to_string_lossy().into_owned());
-                let files = shown(&files.collect::<Vec<_>>());
-                let text =
-                    format!("--ddl takes one file: to give several, run cat {files} | pgrig fill --ddl -");
-                return Err(Usage(text));
-            }
+        let read = |path: &PathBuf| {
+            let failed = |error: String| {
+                let name = path.display();
+                if !path.exists() && path.to_string_lossy().contains(char::is_whitespace) {
+                    return Usage(format!(
+                        "--ddl {name}: there is no file of this name. To give SQL, write it to standard input of pgrig fill --ddl -"
+                    ));
+                }
+                Usage(format!("cannot read --ddl {name}: {}", input::for_schema(error, path)))
+            };
+            let text = input::file_or_stdin(path).map_err(failed)?;
+            sql_of_script(&text).map_err(|error| Usage(error.to_string()))
         };
-        let failed = |error: String| {
-            let name = path.display();
-            if !path.exists() && path.to_string_lossy().contains(char::is_whitespace) {
-                return Usage(format!(
-                    "--ddl {name}: there is no file of this name. To give SQL, write it to standard input of pgrig fill --ddl -"
-                ));
-            }
-            Usage(format!("cannot read --ddl {name}: {}", input::for_schema(error, path)))
-        };
-        let text = input::file_or_stdin(path).map_err(failed)?;
-        Ok(Some(sql_of_script(&text).map_err(|error| Usage(error.to_string()))?))
+        self.ddl.as_ref().map(read).transpose()
     }
 
     /// The model of --model.
@@ -152,7 +144,7 @@ impl FillArgs {
         if self.series {
             return Ok(Subject::Series);
         }
-        if self.table.is_none() && self.ddl.is_empty() && self.column.is_empty() {
+        if self.table.is_none() && self.ddl.is_none() && self.column.is_empty() {
             return Ok(Subject::Pgbench);
         }
         Ok(Subject::Table(OwnTable {
@@ -201,7 +193,7 @@ impl FillArgs {
     /// the number of tables is known only after its SQL has been run.
     pub(crate) fn schema_request(&self) -> Result<Option<SchemaRequest>, Usage> {
         let is_of_one = self.table.is_some() || self.series || self.ladder.is_some();
-        if is_of_one || self.ddl.is_empty() && self.model.is_none() && !self.all_tables {
+        if is_of_one || self.ddl.is_none() && self.model.is_none() && !self.all_tables {
             if self.exclude_table.is_empty() {
                 return Ok(None);
             }
@@ -211,7 +203,7 @@ impl FillArgs {
         let is_limited = limits != Limits::default();
         self.refuse_for_schemas()?;
         if limits.space != SpaceLimit::MustFit || self.probe.is_some() {
-            if !self.ddl.is_empty() && !self.all_tables {
+            if self.ddl.is_some() && !self.all_tables {
                 return self.of_one_table();
             }
             let text = "--brim and --until-free fill one table with as many rows as the disk has room for, and --probe queries one \
@@ -228,7 +220,7 @@ impl FillArgs {
             (None, Some(RowsArg::Rules(_))) => SchemaAmount::Rules,
             (None, None) if self.scale.is_some() || self.model.is_some() => SchemaAmount::Rules,
             // A limit ends the fill of one table.
-            (None, None) if is_limited && !self.ddl.is_empty() && !self.all_tables => {
+            (None, None) if is_limited && self.ddl.is_some() && !self.all_tables => {
                 return self.of_one_table();
             }
             (None, None) => {
@@ -289,8 +281,8 @@ impl FillArgs {
 
     /// The error of a request without an amount, or that of the file of --ddl.
     pub(super) fn without_amount(&self, remedy: &str) -> Usage {
-        let is_stdin = self.ddl.iter().any(|file| input::is_stdin(file));
-        if !is_stdin && let Err(unreadable) = self.ddl() {
+        let is_file = self.ddl.as_deref().is_some_and(|file| file.as_os_str() != "-");
+        if is_file && let Err(unreadable) = self.ddl() {
             return unreadable;
         }
         Usage(format!("no amount is given: {remedy}, for example: {}", with_size()))
@@ -331,13 +323,13 @@ impl FillArgs {
         let refusal = if by_server {
             "pgrig fills tables of your own by COPY or by writing pages: give --method copy or direct, or leave \
              out --method and --server-side"
-        } else if self.unlogged && (self.ddl.is_empty() && self.model.is_none() || self.all_tables) {
+        } else if self.unlogged && (self.ddl.is_none() && self.model.is_none() || self.all_tables) {
             "--unlogged is for tables that --ddl creates: leave it out, and make existing tables unlogged while they are empty \
              (ALTER TABLE orders SET UNLOGGED)"
         } else if self.bloat.is_some() && self.all_tables {
             "--bloat keep changes the fillfactor of tables during the fill, so it is for tables that --model creates: leave out \
              --all-tables, or leave out --bloat"
-        } else if self.append && (!self.ddl.is_empty() || self.model.is_some() && !self.all_tables) {
+        } else if self.append && (self.ddl.is_some() || self.model.is_some() && !self.all_tables) {
             "--append adds to existing tables, and --ddl creates tables: leave out --append, or leave out --ddl (to add rows \
              to all existing tables, give --all-tables --append)"
         } else {
@@ -377,7 +369,7 @@ impl FillArgs {
 
     /// Whether a second run of the same command fails, because pgbench's tables then exist.
     pub(crate) fn works_once(&self) -> bool {
-        let is_own = self.table.is_some() || !self.ddl.is_empty() || self.all_tables || self.model.is_some();
+        let is_own = self.table.is_some() || self.ddl.is_some() || self.all_tables || self.model.is_some();
         let steps = self.steps();
         let creates = steps.include(InitStep::Create) && !steps.include(InitStep::Drop);
         creates && !is_own && !self.append && self.ladder.is_none()
@@ -385,13 +377,13 @@ impl FillArgs {
 
     /// The steps by --init-steps, or else by the other options.
     fn steps(&self) -> InitSteps {
-        let own = self.table.is_some() || !self.ddl.is_empty();
+        let own = self.table.is_some() || self.ddl.is_some();
         let steps = match &self.init_steps {
             Some(letters) => letters.steps.clone(),
             None if own => {
                 let steps = if self.data_only { InitSteps::data_only() } else { InitSteps::whole() };
                 let steps = steps.without(InitStep::PrimaryKeys);
-                if self.ddl.is_empty() { steps.without(InitStep::Create) } else { steps }
+                if self.ddl.is_some() { steps } else { steps.without(InitStep::Create) }
             }
             None if self.data_only => InitSteps::data_only(),
             None => InitSteps::whole(),
