@@ -2,8 +2,9 @@
 
 use std::fs::{self, File};
 use std::path::{Path, PathBuf};
-use std::process::Stdio;
+use std::process::{Command, Stdio};
 
+use crate::support::lending::inherit;
 use crate::support::{Ran, Rig};
 
 const INPUT: &str = "CREATE TABLE t (id int PRIMARY KEY);\n";
@@ -72,4 +73,22 @@ fn two_outputs_have_two_files() {
     let place = place(&rig);
     let told = "--json new and --report ./new are the same file: give two names";
     refused(&rig, &place, "tps --json new --report ./new", Stdio::null(), told);
+}
+
+/// Relative paths lead nowhere there.
+#[test]
+fn a_deleted_working_directory_is_named() {
+    let rig = Rig::new();
+    let gone = rig.home.path().join("gone");
+    for arguments in ["tps --json out.json", "tps --report out.html"] {
+        fs::create_dir(&gone).unwrap();
+        let pgrig = rig.command("");
+        let mut shell = Command::new("sh");
+        let script = format!("rmdir \"$PWD\"; exec {} {arguments}", env!("CARGO_BIN_EXE_pgrig"));
+        shell.args(["-c", &script]).current_dir(&gone);
+        inherit(&mut shell, &pgrig);
+        let ran = Ran::from(shell.stdin(Stdio::null()).output().unwrap());
+        assert_eq!(ran.code, Some(2), "{arguments}: {ran:#?}");
+        assert!(ran.stderr.contains("the working directory no longer exists"), "{arguments}: {ran:#?}");
+    }
 }
