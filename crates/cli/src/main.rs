@@ -36,7 +36,8 @@ fn run() -> ExitCode {
         }
     };
     let printer = Printer::new(cli.quiet, cli.verb.json_to_stdout());
-    if let Some(Err(refused)) = cli.verb.save().map(SaveArgs::refuse_unwritable) {
+    let writable = cli.verb.save().map_or(Ok(()), SaveArgs::refuse_unwritable);
+    if let Err(refused) = writable.and_then(|()| cli.verb.files().refuse_overlaps()) {
         return exit::status(Err(refused.into()), &printer);
     }
     if !cli.verb.is_background() {

@@ -17,7 +17,18 @@ pub(crate) struct Explanation {
 impl Explanation {
     /// The remedy for the server of this instance.
     pub(crate) fn remedy(&self, instance: &str) -> String {
-        self.remedy.replace(INSTANCE, instance)
+        match self.written_by_hand().filter(|_| self.remedy == BAD_SETTING) {
+            Some((file, line)) => format!("correct line {line} of {file}"),
+            None => self.remedy.replace(INSTANCE, instance),
+        }
+    }
+
+    /// The file and the line of the cause, if the file is not pgrig's own, which has the settings of `--set`.
+    fn written_by_hand(&self) -> Option<(&str, &str)> {
+        let (_, rest) = self.cause.split_once(" in file \"")?;
+        let (file, rest) = rest.split_once("\" line ")?;
+        let line = rest.split(|c: char| !c.is_ascii_digit()).next().filter(|line| !line.is_empty())?;
+        (!file.ends_with("/pgrig.conf")).then_some((file, line))
     }
 }
 
@@ -26,9 +37,10 @@ const INSTANCE: &str = "{instance}";
 
 /// Words of PostgreSQL's (and of the system's) messages → remedy. The first that occurs counts.
 /// pgrig's servers speak English (`lc_messages` is C).
-const KNOWN: [(&str, &str); 20] = [
+const KNOWN: [(&str, &str); 21] = [
     ("No space left on device", "free some space on that disk, or set PGRIG_HOME to another one"),
     ("unrecognized configuration parameter", BAD_SETTING),
+    ("syntax error in file", BAD_SETTING),
     ("invalid value for parameter", BAD_SETTING),
     ("outside the valid range for parameter", BAD_SETTING),
     ("requires a numeric value", BAD_SETTING),
@@ -180,6 +192,24 @@ mod tests {
         let found = explain(log, None);
         assert!(found.cause.starts_with("unrecognized configuration parameter \"wurk_mem\""));
         assert!(found.remedy.contains("--set"));
+    }
+
+    #[test]
+    fn a_setting_written_by_hand_is_corrected_in_its_file() {
+        for (cause, told) in [
+            (
+                "unrecognized configuration parameter \"bogus\" in file \"/d/postgresql.conf\" line 893",
+                "correct line 893 of /d/postgresql.conf",
+            ),
+            (
+                "syntax error in file \"/d/postgresql.conf\" line 7, near token \"x\"",
+                "correct line 7 of /d/postgresql.conf",
+            ),
+            ("unrecognized configuration parameter \"a\" in file \"/d/pgrig.conf\" line 4", BAD_SETTING),
+            ("invalid value for parameter \"work_mem\": \"x\"", BAD_SETTING),
+        ] {
+            assert_eq!(explain(&format!("t [7] LOG:  {cause}\n"), None).remedy("default"), told, "{cause}");
+        }
     }
 
     #[test]

@@ -230,6 +230,19 @@ pub enum Error {
         /// Name of the instance.
         instance: String,
     },
+    /// The instance was used before, and its data directory is not there.
+    #[error(
+        "instance {instance} has no data directory any more: {data} (PostgreSQL {version}) is missing. Put the directory \
+         back, for example mount its volume; or delete the instance: run pgrig server destroy --instance {instance}"
+    )]
+    NoData {
+        /// Name of the instance.
+        instance: String,
+        /// The version that the data directory had.
+        version: String,
+        /// Path of the data directory.
+        data: PathBuf,
+    },
     /// The program initdb failed.
     #[error("initdb for instance {instance} failed: {cause}; {remedy}")]
     Initdb {
@@ -386,6 +399,7 @@ impl Classified for Error {
             | Self::NoArchive { .. }
             | Self::Locked { .. }
             | Self::Downloading { .. }
+            | Self::NoData { .. }
             | Self::Initdb { .. }
             | Self::Start { by_request: false, .. }
             | Self::Died { .. }

@@ -132,6 +132,11 @@ impl Instance {
         &self.spec.name
     }
 
+    /// Whether pgrig has started it before, even if its data directory is no longer there.
+    pub fn is_recorded(&self) -> bool {
+        InstanceRecord::exists(&self.dir)
+    }
+
     /// The server's log, whether it exists or not.
     pub fn log_path(&self) -> PathBuf {
         self.dir.join("log")
@@ -270,6 +275,18 @@ impl Instance {
 
     pub(crate) fn data(&self) -> PathBuf {
         self.dir.join("data")
+    }
+
+    /// Refuses to make a data directory for an instance that had one.
+    pub(crate) fn refuse_lost_data(&self) -> Result<()> {
+        match InstanceRecord::read(&self.dir)? {
+            Some(record) if !self.data().exists() => Err(Error::NoData {
+                instance: self.spec.name.clone(),
+                version: record.config.version.to_string(),
+                data: self.data(),
+            }),
+            _ => Ok(()),
+        }
     }
 
     /// The major version that made the data directory, if there is one.

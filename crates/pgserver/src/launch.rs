@@ -179,6 +179,7 @@ fn start(
 ) -> Result<(Running, Postmaster), Failure> {
     clear_leftovers(&instance.dir, events)?;
     instance.check_version()?;
+    instance.refuse_lost_data()?;
     let (binaries, source) = instance.binaries(events)?;
     if binaries.dir().starts_with(instance.home.server_root()) {
         instance.home.open(binaries.dir(), account)?;

@@ -77,8 +77,16 @@ impl Config {
 }
 
 impl InstanceRecord {
+    fn path(dir: &Path) -> PathBuf {
+        dir.join("instance.json")
+    }
+
+    pub(crate) fn exists(dir: &Path) -> bool {
+        Self::path(dir).exists()
+    }
+
     pub(crate) fn read(dir: &Path) -> Result<Option<Self>> {
-        let path = dir.join("instance.json");
+        let path = Self::path(dir);
         refuse_newer(&path, FORMAT_VERSION)?;
         read(&path)
     }
@@ -89,7 +97,7 @@ impl InstanceRecord {
         if Self::read(dir).ok().flatten().as_ref() == Some(&record) {
             return Ok(());
         }
-        let path = dir.join("instance.json");
+        let path = Self::path(dir);
         write(&path, &record)?;
         sync(&path)
     }

@@ -91,9 +91,12 @@ pub enum SourceError {
         #[source]
         error: ArchiveError,
     },
-    /// Standard input can be read only once.
-    #[error("standard input can be read only once: give the dump as a file")]
-    ReadOnce,
+    /// Standard input, a pipe or a device can be read only once.
+    #[error("{what} can be read only once: give the dump as a file")]
+    ReadOnce {
+        /// Name of the file, as texts show it.
+        what: String,
+    },
 }
 
 fn why(error: &io::Error) -> String {
@@ -112,7 +115,7 @@ impl Classified for SourceError {
             {
                 Class::Request
             }
-            Self::NotSql { .. } | Self::ReadOnce => Class::Request,
+            Self::NotSql { .. } | Self::ReadOnce { .. } => Class::Request,
             Self::Io { .. } | Self::Archive { .. } => Class::Machine,
         }
     }
@@ -198,7 +201,7 @@ impl Source {
             Location::File(_) | Location::StdinFile(_) if self.can_be_read_again() => {
                 self.open_file().and_then(|file| hash_bytes(file, &mut hash))
             }
-            _ => return Err(SourceError::ReadOnce),
+            _ => return Err(SourceError::ReadOnce { what: self.to_string() }),
         }
         .map_err(|error| self.io(error))?;
         Ok(hash.finalize().iter().fold(String::new(), |mut text, byte| {

@@ -9,7 +9,7 @@ use pgserver::{Major, Profile, Spec};
 
 use crate::app::command_line::shown;
 use crate::app::failure::Usage;
-use crate::app::output::{Existing, refuse_unwritable};
+use crate::app::output::{Existing, refuse_lost_directory, refuse_unwritable};
 use crate::app::runs;
 
 /// Help of --explain, wherever there is a plan.
@@ -71,11 +71,14 @@ impl SaveArgs {
         self.json.as_deref() == Some("-")
     }
 
-    /// Refuses a file of --json that cannot be written because of its place: to be called before any work.
+    /// Refuses a file of --json or --report that cannot be written because of its place: to be called before any work.
     ///
     /// # Errors
     /// As [`refuse_unwritable`].
     pub(crate) fn refuse_unwritable(&self) -> Result<(), Usage> {
+        if let Some(report) = &self.report {
+            refuse_lost_directory(Path::new(report))?;
+        }
         match self.json.as_deref() {
             None | Some("-") => Ok(()),
             Some(name) => refuse_unwritable("--json", Path::new(name), Existing::Replaced),

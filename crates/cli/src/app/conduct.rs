@@ -11,12 +11,12 @@ use measure::{Environment, FORMAT_VERSION, Note, Run, Status, Trial};
 use pgserver::Home;
 use serde::Serialize;
 use serde_json::Value;
-use server::Survey;
 use server::disturbance::Checkpoints;
+use server::{Survey, SurveyError, removal};
 use tokio::runtime::Builder;
 
 use crate::app::args::{SaveArgs, ServerChoice};
-use crate::app::failure::Failure;
+use crate::app::failure::{Failure, MachineFailure};
 use crate::app::instance::psql;
 use crate::app::printer::{OutputPosition, Printer};
 use crate::app::runs::{RunFile, identify};
@@ -69,8 +69,29 @@ pub(crate) async fn surveyed_for_tables(
     printer: &Printer,
 ) -> Result<(Connection, Survey), Failure> {
     let connection = chosen.connect(printer).await?;
-    let survey = Survey::for_tables(&connection, &chosen.data_directory(directory)?, VERSION).await?;
-    Ok((connection, survey))
+    let surveyed = Survey::for_tables(&connection, &chosen.data_directory(directory)?, VERSION).await;
+    match surveyed {
+        Ok(survey) => Ok((connection, survey)),
+        Err(SurveyError::ReadOnly { by_client: false }) if chosen.another_database().is_some() => {
+            Err(read_only(chosen, &connection).await)
+        }
+        Err(error) => Err(error.into()),
+    }
+}
+
+/// The error of a session of pgrig's own server that is read-only: PGOPTIONS has no effect there.
+async fn read_only(chosen: &Chosen, connection: &Connection) -> Failure {
+    let removal = match removal(&connection.client, "default_transaction_read_only").await {
+        Ok(removal) => removal,
+        Err(error) => return connection.explain(error).await.into(),
+    };
+    // ALTER SYSTEM runs in no transaction with other statements.
+    let statement = removal.strip_prefix("run ").filter(|statement| !statement.starts_with("ALTER SYSTEM"));
+    let command = statement
+        .and_then(|statement| chosen.command_for(&format!("SET transaction_read_only = off; {statement}")));
+    let way = command.map_or(removal, |command| format!("run {command}"));
+    let text = "this session is read-only (default_transaction_read_only is on): to let pgrig write";
+    MachineFailure(format!("{text}, {way}")).into()
 }
 
 /// Prints the plan of --explain: as JSON if --json is given, else as text.

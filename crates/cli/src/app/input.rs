@@ -1,9 +1,11 @@
 //! Files that are read as a whole: run documents, scripts, SQL, TOML.
 
+use std::collections::BTreeMap;
 use std::fs::File;
 use std::io::{self, Read};
-use std::path::Path;
-use std::sync::OnceLock;
+use std::os::unix::fs::FileTypeExt;
+use std::path::{Path, PathBuf};
+use std::sync::{Mutex, OnceLock, PoisonError};
 
 use measure::human::bytes;
 use server::quote::shell_word;
@@ -17,11 +19,30 @@ const PIECE: u64 = 1 << 20;
 const ARCHIVES: [&[u8]; 2] = [b"PGDMP", b"toc.dat\0"];
 /// The error for an archive of pg_dump.
 const ARCHIVE: &str = "it is an archive of pg_dump";
+/// The beginning of the error for a compressed file.
+const COMPRESSED: &str = "it is compressed";
+/// The first bytes of compressed files, and the programs that decompress them.
+const COMPRESSIONS: [(&[u8], &str); 5] = [
+    (b"\x1f\x8b", "gzip"),
+    (b"\x28\xb5\x2f\xfd", "zstd"),
+    (b"\x04\x22\x4d\x18", "lz4"),
+    (b"BZh", "bzip2"),
+    (b"\xfd7zXZ\0", "xz"),
+];
 /// The mark that some editors begin UTF-8 with.
 const BYTE_ORDER_MARK: char = '\u{feff}';
 
-/// Reads a text file. A name of `-` is a file like any other.
+/// Reads a text file. A name of `-` is a file like any other. A pipe can be read only once, so its text is kept.
 pub(crate) fn file(path: &Path) -> Result<String, String> {
+    static PIPES: Mutex<BTreeMap<PathBuf, Result<String, String>>> = Mutex::new(BTreeMap::new());
+    if !path.metadata().is_ok_and(|found| found.file_type().is_fifo()) {
+        return text_of(path);
+    }
+    let mut pipes = PIPES.lock().unwrap_or_else(PoisonError::into_inner);
+    pipes.entry(path.to_owned()).or_insert_with(|| text_of(path)).clone()
+}
+
+fn text_of(path: &Path) -> Result<String, String> {
     File::open(path)
         .and_then(
             |file| if file.metadata()?.is_dir() { Err(io::ErrorKind::IsADirectory.into()) } else { Ok(file) },
@@ -33,6 +54,11 @@ pub(crate) fn file(path: &Path) -> Result<String, String> {
             _ => error.to_string(),
         })
         .and_then(text)
+        .map_err(|error| {
+            let is_compressed = error.starts_with(COMPRESSED);
+            let name = || shell_word(&path.to_string_lossy());
+            if is_compressed { error.replace("FILE", &name()) } else { error }
+        })
 }
 
 /// Reads a text file; `-` is standard input, which is read once and kept.
@@ -94,7 +120,11 @@ pub(crate) fn text(input: impl Read) -> Result<String, String> {
     }
     let text = String::from_utf8(read).map_err(|error| {
         let byte = error.utf8_error().valid_up_to() + 1;
-        format!("it is not UTF-8 text (byte {byte}): convert it, for example with iconv -f LATIN1 -t UTF-8")
+        compressed(error.as_bytes()).unwrap_or_else(|| {
+            format!(
+                "it is not UTF-8 text (byte {byte}): convert it, for example with iconv -f LATIN1 -t UTF-8"
+            )
+        })
     })?;
     Ok(match text.strip_prefix(BYTE_ORDER_MARK) {
         Some(rest) => rest.to_owned(),
@@ -102,8 +132,17 @@ pub(crate) fn text(input: impl Read) -> Result<String, String> {
     })
 }
 
+/// The error of a file that begins like a compressed one.
+fn compressed(read: &[u8]) -> Option<String> {
+    let (_, program) = COMPRESSIONS.into_iter().find(|(magic, _)| read.starts_with(magic))?;
+    Some(format!("{COMPRESSED}: decompress it (for example with {program} -dk FILE), and give the result"))
+}
+
 /// Why bytes are no text, of which this one, counted from 1, is NUL.
 fn not_text(read: &[u8], byte: usize) -> String {
+    if let Some(error) = compressed(read) {
+        return error;
+    }
     if ARCHIVES.iter().any(|archive| read.starts_with(archive)) {
         ARCHIVE.to_owned()
     } else if read.starts_with(&[0xff, 0xfe]) || read.starts_with(&[0xfe, 0xff]) {
@@ -133,6 +172,8 @@ mod tests {
             (&b"PGDMP\x01\x0e\0"[..], "it is an archive of pg_dump"),
             (&b"toc.dat\0\0"[..], "it is an archive of pg_dump"),
             (&b"ab\xff"[..], "not UTF-8 text (byte 3)"),
+            (&b"\x1f\x8b\x08\0"[..], "it is compressed: decompress it (for example with gzip -dk FILE)"),
+            (&b"\x28\xb5\x2f\xfdx"[..], "with zstd -dk FILE"),
         ] {
             let error = text(given).unwrap_err();
             assert!(error.contains(said), "{error}");
@@ -141,6 +182,24 @@ mod tests {
         assert!(text(io::repeat(b' ')).unwrap_err().contains("longer than"));
         assert!(file(Path::new("/dev/zero")).unwrap_err().contains("NUL"));
         assert!(file(Path::new("/")).unwrap_err().contains("directory"));
+    }
+
+    #[test]
+    fn a_pipe_is_read_once_and_a_compressed_file_is_named() {
+        let place = tempfile::tempdir().unwrap();
+        let packed = place.path().join("my shop.gz");
+        std::fs::write(&packed, b"\x1f\x8b\x08\0").unwrap();
+        let error = file(&packed).unwrap_err();
+        assert!(error.contains(&format!("gzip -dk '{}'", packed.display())), "{error}");
+        let pipe = place.path().join("pipe");
+        nix::unistd::mkfifo(&pipe, nix::sys::stat::Mode::S_IRWXU).unwrap();
+        let writer = std::thread::spawn({
+            let pipe = pipe.clone();
+            move || std::fs::write(pipe, "SELECT 1").unwrap()
+        });
+        assert_eq!(file(&pipe), Ok("SELECT 1".to_owned()));
+        writer.join().unwrap();
+        assert_eq!(file(&pipe), Ok("SELECT 1".to_owned()));
     }
 
     #[test]

@@ -5,6 +5,7 @@ use std::path::Path;
 use connect::ConnectError;
 use pgserver::{Home, Instance, InstanceState, Spec};
 use server::quote::{shell_word, shown};
+use strsim::osa_distance;
 
 use crate::app::failure::{Failure, MachineFailure, Usage};
 
@@ -31,7 +32,8 @@ pub(crate) fn existing_to_use(home: &Home, name: &str) -> Result<Instance, Failu
 pub(crate) fn existing_or(home: &Home, name: &str, remedy: &str) -> Result<Instance, Failure> {
     let instance = Instance::open(home, Spec { name: name.to_owned(), ..Spec::default() })?;
     let all = Instance::list(home)?;
-    if name == Spec::default().name || all.iter().any(|other| other.name() == name) {
+    let is_there = instance.is_recorded() || all.iter().any(|other| other.name() == name);
+    if name == Spec::default().name || is_there {
         return Ok(instance);
     }
     let names: Vec<&str> = all.iter().map(Instance::name).collect();
@@ -43,23 +45,56 @@ pub(crate) fn existing_or(home: &Home, name: &str, remedy: &str) -> Result<Insta
     Err(Usage(format!("there is no instance {name} ({there}); {remedy}")).into())
 }
 
-/// The error of a socket that belongs to an instance which is stopped: `why` is the operating system's.
-pub(crate) fn stopped_at(home: &Home, directory: &str, why: &ConnectError) -> Option<MachineFailure> {
-    let is_it = |instance: &Instance| {
-        let is_stopped =
-            instance.status().is_ok_and(|status| matches!(status.state, InstanceState::Stopped { .. }));
-        is_stopped && instance.resting_connection().is_ok_and(|at| at.socket_dir == Path::new(directory))
+/// Refuses a database of an instance that does not exist: a new instance has none but `postgres`.
+///
+/// # Errors
+/// If the instance does not exist.
+pub(crate) fn refuse_new(home: &Home, name: &str, database: &str) -> Result<(), Failure> {
+    if database == DATABASE {
+        return Ok(());
+    }
+    let all = Instance::list(home)?;
+    let distance = |other: &&str| osa_distance(name, other);
+    let meant = all.iter().map(Instance::name).min_by_key(distance);
+    let meant = meant.filter(|other| distance(other) <= (name.chars().count() / 4).max(1));
+    let (meant, to) = match meant {
+        Some(other) => (format!("did you mean --instance {other}? "), "To"),
+        None => (String::new(), "to"),
     };
-    let stopped = Instance::list(home).ok()?.into_iter().find(is_it)?;
-    let name = stopped.name();
+    let database = shell_word(database);
+    let remedy = format!(
+        "{meant}{to} create it, leave out -d {database}: a new instance has only the database {DATABASE}"
+    );
+    existing_or(home, name, &remedy).map(drop)
+}
+
+/// The error of a socket that belongs to an instance which is stopped, or that another program has deleted: `why` is the
+/// operating system's.
+pub(crate) fn unreachable_at(home: &Home, directory: &str, why: &ConnectError) -> Option<MachineFailure> {
+    let directory = Path::new(directory);
+    let is_it =
+        |instance: &Instance| instance.resting_connection().is_ok_and(|at| at.socket_dir == directory);
+    let instance = Instance::list(home).ok()?.into_iter().find(is_it)?;
+    let name = instance.name();
     let option = if name == Spec::default().name {
         String::new()
     } else {
         format!(" --instance {}", shell_word(name))
     };
-    Some(MachineFailure(format!(
-        "instance {name} of pgrig's own PostgreSQL is stopped: run pgrig server start{option} ({why})"
-    )))
+    let way = match instance.status().ok()?.state {
+        InstanceState::Stopped { .. } => format!("is stopped: run pgrig server start{option}"),
+        InstanceState::Running(server) if server.ready && !has_socket(directory, server.port) => format!(
+            "is running, and its socket no longer exists in {}: run pgrig server restart{option}",
+            directory.display()
+        ),
+        InstanceState::Running(_) | InstanceState::NotCreated => return None,
+    };
+    Some(MachineFailure(format!("instance {name} of pgrig's own PostgreSQL {way} ({why})")))
+}
+
+/// Whether the socket of a server is in the directory.
+fn has_socket(directory: &Path, port: Option<u16>) -> bool {
+    port.is_some_and(|port| directory.join(format!(".s.PGSQL.{port}")).exists())
 }
 
 /// The command that creates a database on an instance, and starts it for that if it is stopped.

@@ -16,6 +16,7 @@ pub(crate) mod markdown;
 pub(crate) mod merged;
 pub(crate) mod numbers;
 pub(crate) mod output;
+pub(crate) mod overlap;
 pub(crate) mod part;
 pub(crate) mod passwords;
 pub(crate) mod plain;

@@ -22,12 +22,13 @@ pub(crate) enum Existing {
 /// it.
 ///
 /// # Errors
-/// If it has no name, is a directory, has no directory, or exists and is kept.
+/// If it has no name, is a directory, has no directory (perhaps no longer), or exists and is kept.
 pub(crate) fn refuse_unwritable(option: &str, file: &Path, existing: Existing) -> Result<(), Usage> {
     let shown = file.display();
     if file.as_os_str().is_empty() {
         return Err(Usage(format!("{option} is empty: give the name of a file")));
     }
+    refuse_lost_directory(file)?;
     if file.is_dir() {
         let example = file.join("FILE");
         return Err(Usage(format!(
@@ -55,6 +56,20 @@ pub(crate) fn refuse_unwritable(option: &str, file: &Path, existing: Existing) -
         )));
     }
     Ok(())
+}
+
+/// Refuses a relative path if the working directory was deleted: nothing can be written there.
+///
+/// # Errors
+/// If it was.
+pub(crate) fn refuse_lost_directory(file: &Path) -> Result<(), Usage> {
+    if file.is_absolute() || std::env::current_dir().is_ok() {
+        return Ok(());
+    }
+    Err(Usage(format!(
+        "cannot write {}: the working directory no longer exists. Change to another one (cd), or give an absolute path",
+        file.display()
+    )))
 }
 
 /// Writes a temporary file beside the file and renames it. A device or a pipe is written to

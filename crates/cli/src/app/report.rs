@@ -6,13 +6,14 @@ use std::path::Path;
 use report::Document;
 
 use crate::app::failure::{Context, Failure, Usage};
-use crate::app::output::{Existing, whole};
+use crate::app::output::{Existing, refuse_lost_directory, whole};
 
 /// Saves a report, or a part of it.
 ///
 /// # Errors
 /// If the file cannot be written, or exists and is kept.
 pub(crate) fn save(file: &Path, text: &str, existing: Existing) -> Result<(), Failure> {
+    refuse_lost_directory(file)?;
     let name = file.display();
     match whole(file, text.as_bytes(), existing) {
         Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {

@@ -13,7 +13,7 @@ use tps::matrix::ServerFacts;
 
 use crate::app::args::{EmbeddedArgs, ServerAddress, ServerChoice};
 use crate::app::failure::{Failure, MachineFailure, Usage};
-use crate::app::instance::{create_database, run_sql, stopped_at};
+use crate::app::instance::{create_database, refuse_new, run_sql, unreachable_at};
 use crate::app::printer::Printer;
 use crate::app::{pooler, recovery};
 
@@ -65,6 +65,9 @@ pub(crate) fn choose(choice: &ServerChoice, home: &Home, printer: &Printer) -> R
             may_change_sessions,
             has_warned: AtomicBool::new(false),
         });
+    }
+    if let (Some(name), Some(database)) = (&choice.address.embedded.instance, database_of_own(choice)) {
+        refuse_new(home, name, database)?;
     }
     let instance = Instance::open(home, spec(&choice.address.embedded))?;
     let running = instance.attach_or_start(&|event| printer.say(event))?;
@@ -290,7 +293,7 @@ impl Chosen {
                 *embedded.running() = started;
                 Ok(self.target.connect_when_ready(&|text| printer.say(text)).await?)
             }
-            _ => Err(stopped_at(&self.home, &self.target.host_list(), &error)
+            _ => Err(unreachable_at(&self.home, &self.target.host_list(), &error)
                 .map_or_else(|| self.refused(&self.target, error).into(), Failure::from)),
         }
     }

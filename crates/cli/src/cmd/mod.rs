@@ -7,6 +7,7 @@ pub(crate) mod compare;
 pub(crate) mod completions;
 pub(crate) mod ddl;
 pub(crate) mod doctor;
+pub(crate) mod files;
 pub(crate) mod fill;
 pub(crate) mod line;
 pub(crate) mod man;

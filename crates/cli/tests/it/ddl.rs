@@ -247,6 +247,12 @@ fn a_database_of_no_server_gets_the_remedy_for_pgrig_s_own() {
         &ran.stderr,
         &["cannot read database shop", "run pgrig server start, then give -d \"$(pgrig server url shop)\""],
     );
+    // The database is that of the instance.
+    let ran = rig.run("ddl -c VACUUM -d shop -p 1 --instance old");
+    assert_eq!(ran.code, Some(1), "{ran:#?}");
+    let told =
+        "run pgrig server start --instance old, then give -d \"$(pgrig server url shop --instance old)\"";
+    assert_says(&ran.stderr, &[told]);
 }
 
 /// Scripts of readers and writers are read before there is a server, and what is in them is refused there.

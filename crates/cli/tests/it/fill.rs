@@ -286,12 +286,19 @@ fn a_read_only_session_is_refused_and_lets_itself_be_overruled() {
     let rig = Rig::new();
     let server = rig.server("");
     server.execute("ALTER DATABASE postgres SET default_transaction_read_only = on");
-    let ran = rig.run("fill 5MB");
+    let ran = rig.run(&format!("fill 5MB -d {}", server.url));
     assert_eq!(ran.code, Some(1), "{ran:#?}");
     assert!(ran.stderr.contains("PGOPTIONS"), "{ran:#?}");
     let mut command = rig.command(&format!("fill 5MB -d {}", server.url));
     command.env("PGOPTIONS", "-c default_transaction_read_only=off");
     assert!(command.output().unwrap().status.success());
+    // Variables have no effect on pgrig's own server.
+    let ran = rig.run("fill 5MB --schema other");
+    assert_eq!(ran.code, Some(1), "{ran:#?}");
+    let sql = "SET transaction_read_only = off; ALTER DATABASE postgres RESET default_transaction_read_only";
+    assert!(ran.stderr.contains(&format!("run pgrig server psql -- -c '{sql}'")), "{ran:#?}");
+    server.execute(sql);
+    rig.done("fill 5MB --schema other");
 }
 
 #[test]

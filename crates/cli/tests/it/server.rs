@@ -296,3 +296,62 @@ fn versions_that_no_instance_uses_are_pruned() {
     assert_eq!(shared.code, Some(2), "{shared:#?}");
     assert_says(&shared.stderr, &["other PGRIG_HOME directories may use", "delete versions there by hand"]);
 }
+
+/// A database of an instance that does not exist cannot be meant: nothing is created.
+#[test]
+fn a_misspelt_instance_is_not_created_for_a_database() {
+    let rig = Rig::new();
+    let _server = rig.server("");
+    let ran = rig.run("fill 3MB --instance defualt -d shop");
+    assert_eq!(ran.code, Some(2), "{ran:#?}");
+    assert_says(
+        &ran.stderr,
+        &[
+            "there is no instance defualt (instances: default); did you mean --instance default?",
+            "leave out -d shop",
+        ],
+    );
+    assert!(!rig.home.path().join("instances/defualt").exists());
+    let ran = rig.run("fill 3MB --instance quite_another -d shop");
+    assert_says(&ran.stderr, &["(instances: default); to create it, leave out -d shop"]);
+}
+
+/// Its volume may not be mounted.
+#[test]
+fn an_instance_without_its_data_is_not_made_anew() {
+    let rig = Rig::new();
+    rig.done("fill 5MB");
+    let data = rig.data();
+    let kept = data.with_file_name("kept");
+    fs::rename(&data, &kept).unwrap();
+    for command in ["tps -S -T 1", "server start"] {
+        let ran = rig.run(command);
+        assert_eq!(ran.code, Some(1), "{command}: {ran:#?}");
+        assert_says(
+            &ran.stderr,
+            &["instance default has no data directory any more", "Put the directory back"],
+        );
+        assert!(!data.exists(), "{command}");
+    }
+    fs::rename(&kept, &data).unwrap();
+    rig.done("tps -S -t 1");
+    fs::rename(&data, &kept).unwrap();
+    rig.done("server destroy --instance default");
+    rig.done("fill 5MB");
+}
+
+/// Programs that clean up temporary files delete it.
+#[test]
+fn a_deleted_socket_is_made_by_a_restart() {
+    let rig = Rig::new();
+    let _server = rig.server("");
+    let directory = rig.status()["socket_dir"].as_str().unwrap().to_owned();
+    fs::remove_dir_all(&directory).unwrap();
+    let ran = rig.run("fill 5MB");
+    assert_eq!(ran.code, Some(1), "{ran:#?}");
+    let told =
+        format!("is running, and its socket no longer exists in {directory}: run pgrig server restart");
+    assert_says(&ran.stderr, &[&told]);
+    rig.done("server restart");
+    rig.done("fill 5MB");
+}

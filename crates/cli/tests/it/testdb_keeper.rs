@@ -253,8 +253,12 @@ fn a_server_that_runs_for_the_keeper_alone_outlives_its_loans_no_longer() {
             assert!(refused.stderr.contains(said), "{other}: {refused:#?}");
         }
     }
-    rig.done("testdb drop --all");
-    until("the server stops with its keeper", || (rig.status()["state"] == "stopped").then_some(()));
+    // The next command can use the instance.
+    for command in ["testdb drop --all", "testdb list", "testdb drop --templates"] {
+        rig.done(command);
+        assert_eq!(rig.status()["state"], "stopped", "{command}");
+        rig.done("server stop");
+    }
 }
 
 #[test]

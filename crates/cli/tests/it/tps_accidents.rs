@@ -1,6 +1,7 @@
 //! `pgrig tps` that is interrupted, or whose server goes away: the result so far is kept.
 
 use std::fs;
+use std::time::{Duration, Instant};
 
 use nix::sys::signal::Signal;
 use testkit::until_some as until;
@@ -87,6 +88,20 @@ fn a_lost_server_is_exit_status_1_and_results_so_far() {
     assert_sound(&document);
     assert_eq!(number(&document, "lost-clients"), 2);
     assert!(number(&document, "succeeded") > 0);
+}
+
+/// The times of 10^9 transactions would take minutes to draw one by one.
+#[test]
+fn the_highest_rate_ends_in_time() {
+    let rig = Rig::new();
+    let _server = filled(&rig, "");
+    for options in ["", "-L 5"] {
+        let begun = Instant::now();
+        let document = rig.document(&format!("tps -n -S -R 1000000000 -T 1 {options}"));
+        assert!(begun.elapsed() < Duration::from_secs(60), "{options}: {:?}", begun.elapsed());
+        let skipped = number(&document, "skipped");
+        assert!((890_000_000..=1_000_000_000).contains(&skipped), "{skipped}");
+    }
 }
 
 #[test]

@@ -50,9 +50,25 @@ fn refuse(command: &str, before: &str) -> Result<(), FillError> {
         let line = copies.last().map_or(line, |(number, _)| number + 1);
         format!("line {line} is COPY with rows: give only the definitions (pg_dump --schema-only)")
     } else {
-        format!("line {line} is the psql command {word}, which the server does not know: remove the line")
+        let remedy = remedy(command, word);
+        format!("line {line} is the psql command {word}, which the server does not know: {remedy}")
     };
     Err(FillError::refused_ddl(problem))
+}
+
+/// The remedy for a line with a command of psql's own.
+fn remedy(command: &str, word: &str) -> String {
+    let argument = command[word.len()..].trim();
+    match word {
+        "\\i" | "\\include" | "\\ir" | "\\include_relative" if !argument.is_empty() => {
+            format!("replace the line by the content of {argument}")
+        }
+        "\\c" | "\\connect" => {
+            "the rest is for another database. Give a file for one database, for example from pg_dump"
+                .to_owned()
+        }
+        _ => "remove the line".to_owned(),
+    }
 }
 
 fn line_end(text: &str) -> usize {
@@ -89,6 +105,9 @@ mod tests {
     fn commands_of_psql_are_refused_by_their_line() {
         for (script, said) in [
             ("SELECT 1;\n\\connect shop\n", "line 2 is the psql command \\connect,"),
+            ("\\c shop\n", "the rest is for another database. Give a file for one database"),
+            ("\\i a/other.sql\n", ": replace the line by the content of a/other.sql"),
+            ("\\timing on\n", ": remove the line"),
             ("SELECT 'a\n\\d';\n  \\d", "line 3 is the psql command \\d,"),
             ("SELECT $1a$ \\d $1a$", "line 1 is the psql command \\d,"),
             ("SELECT value'x\\' \\gexec", "line 1 is the psql command \\gexec,"),

@@ -64,7 +64,7 @@ pub enum BenchError {
         content: String,
     },
     /// Standard input cannot be read for each trial anew.
-    #[error("pgrig loads the script several times: give a file, not standard input")]
+    #[error("pgrig loads the script several times: give a file, not standard input or a pipe")]
     ReadOnce,
     /// The command's log.
     #[error("cannot write the commands' output to {path}: {error}")]

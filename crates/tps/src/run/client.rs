@@ -351,7 +351,7 @@ impl Client {
     fn move_on(&mut self, common: &Common<'_>, clock: &mut Clock, due: Option<Instant>) -> Stepped {
         let mut due = due;
         if due.is_some_and(|due| self.is_too_late(common, clock, due)) {
-            self.count(common.tally().skipped(self.transaction.script));
+            self.count(common.tally().skipped(self.transaction.script, 1));
             due = None;
         }
         if self.is_over(common, clock) {
@@ -417,10 +417,11 @@ impl Client {
             if !is_too_late {
                 return On(ClientState::Due(Some(at)));
             }
-            self.count(common.tally().skipped(self.transaction.script));
+            self.count(common.tally().skipped(self.transaction.script, 1));
             if self.has_enough(common) {
                 return On(ClientState::Over);
             }
+            common.skip_late(clock, is_over, self.transaction.script);
         }
         On(if self.is_over(common, clock) { ClientState::Over } else { ClientState::Due(None) })
     }

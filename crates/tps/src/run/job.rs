@@ -70,6 +70,18 @@ impl<'r> Common<'r> {
         self.schedule.as_mut().map(|schedule| schedule.next(clock.now()))
     }
 
+    /// Counts transactions that are too late as skipped if they are so many that it would take long to draw their times. With -t, which
+    /// counts them, none.
+    pub(crate) fn skip_late(&mut self, clock: &mut Clock, is_over: bool, script: usize) {
+        let patience = self.run.plan.request.patience(is_over);
+        let too_late = patience.and_then(|patience| clock.now().checked_sub(patience));
+        let until = self.timetable.end().zip(too_late).map(|(end, too_late)| end.min(too_late));
+        if let (Some(schedule), Some(until)) = (&mut self.schedule, until) {
+            let skipped = schedule.skip_to(until);
+            self.tally().skipped(script, skipped);
+        }
+    }
+
     /// Connects a client to a target. The job's other clients have to wait, as in pgbench.
     pub(crate) fn connect(&self, client: usize, target: usize) -> Result<Session, Lost> {
         let Some(runtime) = &self.runtime else {

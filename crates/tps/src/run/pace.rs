@@ -70,6 +70,9 @@ impl Timetable {
     }
 }
 
+/// Skipped transactions from which on their times are not drawn.
+const DRAWN: f64 = 10_000.0;
+
 /// The times at which one job's transactions begin under `-R`: a Poisson process. It does not slow
 /// down when the server does, so latencies include the queue that builds up.
 #[derive(Debug)]
@@ -95,6 +98,18 @@ impl Schedule {
         let delay = u64::try_from(self.random.delay(self.mean)).unwrap_or_default();
         self.last = from + Duration::from_nanos(delay);
         self.last
+    }
+
+    /// Passes over the transactions up to a time if they are many. Returns their number, which is the expected one; 0 if they are few.
+    pub(crate) fn skip_to(&mut self, until: Instant) -> u64 {
+        let expected = until.saturating_duration_since(self.last).as_nanos() as f64 / self.mean;
+        if expected < DRAWN {
+            return 0;
+        }
+        self.last = until;
+        #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "a count")]
+        let expected = expected as u64;
+        expected
     }
 }
 
@@ -159,6 +174,20 @@ mod tests {
         let mut schedule = Schedule::new(1e9, 1, Random::seeded(1), &timetable);
         let last = (0..10_000).map(|_| schedule.next(start)).last().unwrap();
         assert!(last > start + Duration::from_micros(5));
+    }
+
+    #[test]
+    fn a_long_rest_is_not_drawn() {
+        let start = Instant::now();
+        let timetable = Timetable::new(start, &request(Length::Time(Duration::from_secs(60)), 0, 0));
+        let end = start + Duration::from_mins(1);
+        let mut schedule = Schedule::new(1e9, 2, Random::seeded(1), &timetable);
+        assert_eq!(schedule.skip_to(end), 30_000_000_000);
+        assert!(schedule.next(end) >= end);
+        // A short one is: its number is random.
+        let mut schedule = Schedule::new(100.0, 1, Random::seeded(1), &timetable);
+        assert_eq!(schedule.skip_to(end), 0);
+        assert!(schedule.next(start) < end);
     }
 
     #[test]

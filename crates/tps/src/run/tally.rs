@@ -70,10 +70,10 @@ impl Tally {
         part.phase
     }
 
-    /// Counts a transaction that was skipped. Returns the part of the run in which it was counted.
-    pub(crate) fn skipped(&self, script: usize) -> Phase {
+    /// Counts transactions that were skipped. Returns the part of the run in which they were counted.
+    pub(crate) fn skipped(&self, script: usize, number: u64) -> Phase {
         let mut part = self.part();
-        part.scripts[script].measured.counts.skipped += 1;
+        part.scripts[script].measured.counts.skipped += number;
         part.phase
     }
 

@@ -16,5 +16,5 @@ mod store;
 pub(crate) use documents::{Document, in_file};
 pub(crate) use file::{RunFile, identify};
 pub(crate) use head::{figures, is_id};
-pub(crate) use select::{Labelled, RUN, Selection, VERBS, is_reserved};
+pub(crate) use select::{Labelled, RUN, Selection, VERBS, is_file, is_reserved};
 pub(crate) use store::{Saved, Store};

@@ -244,7 +244,7 @@ impl<'p> Selection<'p> {
 }
 
 /// Whether a word is a file: it has a slash, or there is one. A directory is none, unless it has a slash.
-fn is_file(word: &str) -> bool {
+pub(crate) fn is_file(word: &str) -> bool {
     word.contains('/') || !is_reserved(word) && Path::new(word).metadata().is_ok_and(|found| !found.is_dir())
 }
 

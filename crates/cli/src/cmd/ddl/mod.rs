@@ -15,6 +15,7 @@ use ddl::{DdlError, Outcome, Request, Schema, Site};
 use fill::FillError;
 use pgserver::Home;
 use server::Survey;
+use server::quote::shell_word;
 use tokio::runtime::Builder;
 
 use crate::app::args::ServerChoice;
@@ -57,7 +58,7 @@ pub(crate) fn run(arguments: &DdlArgs, printer: &Printer) -> Result<(), Failure>
                 schema = Some(read);
                 Ok(())
             });
-            read.map_err(|failure| unread(failure, &choice))?;
+            read.map_err(|failure| unread(failure, &choice, arguments.embedded.instance.as_deref()))?;
             schema.ok_or_else(|| Usage("the database was not read".to_owned()))?
         }
     };
@@ -208,15 +209,18 @@ fn unreached(failure: Failure, arguments: &DdlArgs) -> Failure {
     }
 }
 
-/// The error of a database that cannot be read, with the remedy if it is meant as one of pgrig's own server.
-fn unread(failure: Failure, choice: &ServerChoice) -> Failure {
+/// The error of a database that cannot be read, with the remedy if it is meant as one of pgrig's own server: of the instance that
+/// --instance names.
+fn unread(failure: Failure, choice: &ServerChoice, instance: Option<&str>) -> Failure {
     match failure.error::<ConnectError>() {
         Some(ConnectError::NoSocket { port, .. }) => {
             let name = choice.dbname.as_deref().unwrap_or("DBNAME");
+            let of = instance.map_or(String::new(), |name| format!(" --instance {}", shell_word(name)));
             MachineFailure(format!(
                 "no PostgreSQL server listens on a local socket with port {port}, so pgrig cannot read database {name}: \
                  name the server with -h HOST and -p PORT; for a database of pgrig's own PostgreSQL, run pgrig server \
-                 start, then give -d \"$(pgrig server url {name})\""
+                 start{of}, then give -d \"$(pgrig server url {}{of})\"",
+                shell_word(name)
             ))
             .into()
         }

@@ -116,7 +116,13 @@ impl FillArgs {
     pub(crate) fn ddl(&self) -> Result<Option<String>, Usage> {
         let read = |path: &PathBuf| {
             let failed = |error: String| {
-                Usage(format!("cannot read --ddl {}: {}", path.display(), input::for_schema(error, path)))
+                let name = path.display();
+                if !path.exists() && path.to_string_lossy().contains(char::is_whitespace) {
+                    return Usage(format!(
+                        "--ddl {name}: there is no file of this name. To give SQL, write it to standard input of pgrig fill --ddl -"
+                    ));
+                }
+                Usage(format!("cannot read --ddl {name}: {}", input::for_schema(error, path)))
             };
             let text = input::file_or_stdin(path).map_err(failed)?;
             sql_of_script(&text).map_err(|error| Usage(error.to_string()))

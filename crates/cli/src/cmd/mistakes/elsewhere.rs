@@ -4,6 +4,7 @@ use clap::Arg;
 
 use super::{TWO_MIGRATIONS, command_of, foreign, intended, is_verb, path};
 use crate::app::command_line::shown;
+use crate::app::size::Size;
 
 /// Options that name a server.
 pub(super) const OF_SERVERS: [&str; 9] =
@@ -40,6 +41,25 @@ fn as_arguments(words: &[String], option: &str) -> String {
         _ => Some(word.clone()),
     });
     format!("pgrig {}", shown(&kept.collect::<Vec<_>>()))
+}
+
+/// The command line without this option and its value.
+fn without(words: &[String], option: &str) -> String {
+    let is_it = |word: &String| {
+        word.strip_prefix(option).is_some_and(|rest| rest.is_empty() || rest.starts_with('='))
+    };
+    let mut kept = words.to_vec();
+    if let Some(at) = words.iter().position(is_it) {
+        let has_value = words[at] == option && words.get(at + 1).is_some_and(|value| !value.starts_with('-'));
+        kept.drain(at..=at + usize::from(has_value));
+    }
+    format!("pgrig {}", shown(&kept))
+}
+
+/// Whether a size is an argument, not the value of an option.
+fn has_size(words: &[String]) -> bool {
+    let is_value = |before: &str| before.starts_with('-') && !before.contains('=');
+    words.windows(2).any(|pair| !is_value(&pair[0]) && pair[1].parse::<Size>().is_ok())
 }
 
 /// The remedy for an option that no verb has, or that is written before the verb.
@@ -200,6 +220,9 @@ fn of_others(words: &[String], names: &[&str], option: &str) -> Option<String> {
         ["size", ..] if OF_OWN_TABLES.contains(&option) => {
             Some(format!("pgrig size calculates pgbench's tables: for your own, give {}", explained(words)))
         }
+        ["fill" | "size" | "blockio", ..] if option == "--size" && has_size(words) => {
+            Some(format!("{} has no {option}, and a size is given without it: {}", path(words), without(words, option)))
+        }
         ["fill" | "size" | "blockio", ..] if option == "--size" => {
             Some(format!("{} has no {option}; write the size without it: {}", path(words), as_arguments(words, option)))
         }
@@ -250,6 +273,8 @@ mod tests {
             ("size --ddl schema.sql 10GB", "--ddl", "pgrig fill --ddl schema.sql 10GB --explain"),
             ("fill --size 10MB -d shop", "--size", "pgrig fill 10MB -d shop"),
             ("blockio --size=10MB", "--size", "pgrig blockio 10MB"),
+            ("fill 5MB --size 6MB -d shop", "--size", "pgrig fill 5MB -d shop"),
+            ("blockio --size=6MB 5MB", "--size", "pgrig blockio 5MB"),
             ("micro --expr i+1 --expr=i+2", "--expr", "pgrig micro i+1 i+2"),
             ("-s 5 -i -h 127.0.0.1 shop", "-s", "pgrig fill --scale 5 -h 127.0.0.1 -d shop"),
             ("-i -s 1 -n -q shop", "-i", "pgrig fill --scale 1 -I tgp -q -d shop"),

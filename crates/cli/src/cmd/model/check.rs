@@ -9,6 +9,7 @@ use measure::Note;
 use model::{Facts, Fidelity, Model, Plans, PlansCompared, QueryPlan, Shapes};
 use pgserver::Home;
 use serde_json::{Value, json};
+use server::quote::shell_word;
 use server::{DataDirectory, Steps, Survey, run_sql};
 use tokio::runtime::Builder;
 
@@ -58,12 +59,8 @@ pub(super) fn run(arguments: &CheckArgs, printer: &Printer) -> Result<(), Failur
         let text = "ORIGINAL and COPY name the databases (each a name or a URI): leave out -d";
         return Err(Usage(text.to_owned()).into());
     }
-    let copy = Path::new(&arguments.copy);
-    if copy.is_file() || arguments.copy.to_ascii_lowercase().ends_with(".toml") {
-        let (copy, original) = (&arguments.copy, &arguments.original);
-        let text =
-            format!("{copy} is a file: give the model first, then the copy: {}", exchanged(copy, original));
-        return Err(Usage(text).into());
+    if is_model(&arguments.copy) {
+        return Err(copy_in_file(&arguments.original, &arguments.copy).into());
     }
     let queries = arguments.queries.as_deref().map(queries).transpose()?.unwrap_or_default();
     let model = read_model(&arguments.original)?;
@@ -102,14 +99,31 @@ fn names_server(name: &str) -> bool {
     name.contains("://") || name.contains('=')
 }
 
+/// The error of a file in the place of the copy.
+fn copy_in_file(original: &str, copy: &str) -> Usage {
+    Usage(if is_model(original) {
+        let model = shell_word(original);
+        format!(
+            "{copy} is a file, and the copy must be a database: fill one with pgrig fill --model {model} -d copy, then run \
+             pgrig model check {model} copy"
+        )
+    } else {
+        format!("{copy} is a file: give the model first, then the copy: {}", exchanged(copy, original))
+    })
+}
+
+/// Whether the name is that of a file, and not of a database.
+fn is_model(name: &str) -> bool {
+    Path::new(name).is_file() || name.to_ascii_lowercase().ends_with(".toml")
+}
+
 /// The model, if the name is a file's.
 fn read_model(name: &str) -> Result<Option<Model>, Failure> {
-    let path = Path::new(name);
-    if !path.is_file() && !name.to_ascii_lowercase().ends_with(".toml") {
+    if !is_model(name) {
         return Ok(None);
     }
     let failed = |error: String| Usage(format!("{name}: {error}"));
-    let text = input::file(path).map_err(|error| failed(input::for_model(error)))?;
+    let text = input::file(Path::new(name)).map_err(|error| failed(input::for_model(error)))?;
     Ok(Some(Model::read(&text).map_err(|error| failed(error.to_string()))?))
 }
 

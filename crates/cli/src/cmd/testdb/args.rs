@@ -3,6 +3,7 @@
 use clap::{Args, Subcommand};
 
 use crate::app::args::{SaveArgs, ServerChoice};
+use crate::app::overlap::Files;
 
 pub(crate) use crate::cmd::testdb::bench::args::BenchArgs;
 #[cfg(feature = "serve")]
@@ -51,6 +52,16 @@ impl TestdbArgs {
             #[cfg(feature = "serve")]
             TestdbAction::Lend(_) => None,
         }
+    }
+
+    /// Adds the files that the subcommand names. `unlog` may replace its input: it writes a whole dump beside it first.
+    pub(crate) fn files(&self, files: Files) -> Files {
+        #[cfg(feature = "serve")]
+        if let TestdbAction::Lend(LendAction::Serve(serve)) = &self.action {
+            return files.reads("--from", &serve.from).writes("--ready-file", &serve.ready_file);
+        }
+        let TestdbAction::Bench(bench) = &self.action else { return files };
+        files.reads("--from", &bench.from).reads("--tps", &bench.tps)
     }
 
     /// Whether this is the background process that lends databases.

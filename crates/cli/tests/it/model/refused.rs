@@ -23,6 +23,11 @@ fn assert_copies_are_refused(rig: &Rig, original: &Server<'_>, copy: &Server<'_>
     check(&weak, "role weak sees no statistics of the copy (database copy)");
     copy.execute("DROP TABLE other");
     check("nowhere.toml", "is a file: give the model first");
+    let twice = rig.run("model check a.toml a.toml");
+    assert_eq!(twice.code, Some(2), "{twice:#?}");
+    let told =
+        "a.toml is a file, and the copy must be a database: fill one with pgrig fill --model a.toml -d copy";
+    assert!(twice.stderr.contains(told), "{twice:#?}");
 }
 
 #[test]
@@ -225,6 +230,31 @@ fn the_hint_to_fill_names_another_database_where_the_tables_exist() {
     assert!(refused.stderr.contains(way), "{refused:#?}");
     server.execute("CREATE DATABASE copy");
     rig.done(&fill);
+}
+
+/// ANALYZE reads no such table, so nothing is missing in the model either.
+#[test]
+fn a_table_that_has_no_partitions_is_left_out() {
+    let rig = Rig::new();
+    let server = rig.server("");
+    for database in ["original", "copy", "other"] {
+        server.execute(&format!("CREATE DATABASE {database}"));
+    }
+    server.database("original").execute(
+        "CREATE TABLE part (id int, d date) PARTITION BY RANGE (d);
+         CREATE TABLE items AS SELECT i AS id FROM generate_series(1, 500) i; ANALYZE items",
+    );
+    let model = rig.home.path().join("m.toml").display().to_string();
+    let ran = rig.done(&format!("model capture --instance default -d original -o {model}"));
+    assert!(!ran.stderr.contains("public.part"), "{ran:#?}");
+    let ran = rig.done(&format!("fill --model {model} --instance default -d copy"));
+    assert!(
+        ran.stderr.contains("public.part is left out: it has no partition that could hold a row"),
+        "{ran:#?}"
+    );
+    assert_eq!(server.database("copy").number("SELECT count(*) FROM items"), 500);
+    let excluded = "--exclude-table public.part --instance default -d other";
+    rig.done(&format!("fill --model {model} {excluded}"));
 }
 
 /// As `-d` does, and not a database on pgrig's own server.

@@ -71,16 +71,16 @@ impl Planner<'_> {
         for (name, info) in names.iter().zip(found) {
             not_met.retain(|excluded| !is_name(name, excluded));
             present.push(name.as_str());
-            let mut info = match info {
-                Err(CatalogError::NoColumns { table }) => {
-                    warnings.push(format!("{table} is left out: it has no columns"));
+            let mut info = match info.map_err(left_out) {
+                Ok(info) => info,
+                Err(Ok((table, why))) => {
+                    // The model and the user may name it, too.
+                    unknown.retain(|name| !is_name(&table, name));
+                    not_met.retain(|excluded| !is_name(&table, excluded));
+                    warnings.push(format!("{table} is left out: {why}"));
                     continue;
                 }
-                Err(CatalogError::NoPartitions { table, .. }) => {
-                    warnings.push(format!("{table} is left out: it has no partition that could hold a row"));
-                    continue;
-                }
-                info => info?,
+                Err(Err(error)) => return Err(error.into()),
             };
             self.request.triggers.left_of(&mut info);
             unknown.retain(|name| !is_named(&info, name));
@@ -259,6 +259,15 @@ impl Planner<'_> {
         }
         self.create(&statements).await?;
         Ok(statements)
+    }
+}
+
+/// The table that an error leaves out, and why; else the error.
+fn left_out(error: CatalogError) -> Result<(String, &'static str), CatalogError> {
+    match error {
+        CatalogError::NoColumns { table } => Ok((table, "it has no columns")),
+        CatalogError::NoPartitions { table, .. } => Ok((table, "it has no partition that could hold a row")),
+        error => Err(error),
     }
 }
 

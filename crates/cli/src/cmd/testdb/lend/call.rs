@@ -1,5 +1,6 @@
 //! Sends requests of a verb to the keeper, and starts the keeper if it does not run.
 
+use std::cell::Cell;
 use std::fs::File;
 use std::io::{Read, Seek, SeekFrom};
 use std::pin::{Pin, pin};
@@ -12,6 +13,7 @@ use tokio::runtime::{Builder, Runtime};
 
 use crate::app::args::{ServerAddress, ServerChoice};
 use crate::app::failure::{Context, Failure, MachineFailure, Usage};
+use crate::app::interrupt::was_asked;
 use crate::app::printer::Printer;
 use crate::app::target::spec;
 use crate::cmd::testdb::lend::args::KeeperArgs;
@@ -34,6 +36,8 @@ pub(crate) struct KeeperClient<'a> {
     idle: Duration,
     printer: &'a Printer,
     runtime: Runtime,
+    /// Whether this command has started a keeper.
+    has_started: Cell<bool>,
 }
 
 impl<'a> KeeperClient<'a> {
@@ -50,7 +54,7 @@ impl<'a> KeeperClient<'a> {
             Instance::open(&place.home, spec(&server.address.embedded))?.check_running()?;
         }
         let runtime = Builder::new_current_thread().enable_all().build()?;
-        Ok(Self { place, keeper, idle, printer, runtime })
+        Ok(Self { place, keeper, idle, printer, runtime, has_started: Cell::new(false) })
     }
 
     /// Sends a request to the keeper; to the next one if that ends meanwhile, but not endlessly.
@@ -85,6 +89,38 @@ impl<'a> KeeperClient<'a> {
                 Some((_, answer)) => return Ok(answer?),
             }
         }
+    }
+
+    /// Ends the keeper, and with it the server that the keeper has started, if this command has started it and nothing is lent: the next
+    /// command can use the instance.
+    pub(crate) fn retire(&self) -> Result<(), Failure> {
+        if !self.has_started.get() {
+            return Ok(());
+        }
+        let retired = self.runtime.block_on(async {
+            let mut client = Client::connect(&self.place.socket()).await.ok()?;
+            let status =
+                client.status().await.ok().filter(|status| status.owns_server && status.lent == 0)?;
+            // If another command has asked for a database meanwhile, the keeper refuses.
+            client.retire().await.ok().and_then(|()| i32::try_from(status.pid).ok())
+        });
+        retired.map_or(Ok(()), |keeper| self.wait_for_end(keeper))
+    }
+
+    /// Waits until a keeper that is ending has ended, so that the next command can use its server.
+    pub(crate) fn wait_for_end(&self, keeper: i32) -> Result<(), Failure> {
+        let lock = self.place.lock()?;
+        let is_holder = || lock.holder().is_some_and(|pid| i32::try_from(pid) == Ok(keeper));
+        let begin = Instant::now();
+        let mut told = false;
+        while !was_asked() && is_holder() {
+            if begin.elapsed() > TELL_AFTER && !told {
+                told = true;
+                self.printer.say(format!("waiting for the keeper to end: {}", lock.holder_text()));
+            }
+            std::thread::sleep(EVERY);
+        }
+        Ok(())
     }
 
     /// Waits for the answer. Prints a line at growing intervals if that takes long.
@@ -122,6 +158,7 @@ impl<'a> KeeperClient<'a> {
                 let lock = self.place.lock()?;
                 if !lock.is_held().context("cannot read the keeper's lock")? {
                     starting = Some(self.spawn()?);
+                    self.has_started.set(true);
                 } else if begin.elapsed() > TELL_AFTER && !told {
                     // Another one is starting or ending.
                     told = true;

@@ -108,7 +108,9 @@ fn list(arguments: &ListArgs, printer: &Printer) -> Result<(), Failure> {
         List { databases: Vec::new(), settings: Vec::new() }
     } else {
         let keeper = KeeperClient::new(&arguments.server, None, LOOKS, printer)?;
-        keeper.call(&async |client| client.list().await)?
+        let list = keeper.call(&async |client| client.list().await)?;
+        keeper.retire()?;
+        list
     };
     if arguments.json {
         return Ok(Printer::json(&json::pretty(&list)?)?);
@@ -128,7 +130,7 @@ fn keep(arguments: &KeepArgs, printer: &Printer) -> Result<(), Failure> {
         let url = lease.url_without_password();
         printer.say(format!("kept {url}; to drop it, run pgrig testdb drop {name}{server}"));
     }
-    Ok(())
+    keeper.retire()
 }
 
 /// Drops the named databases.
@@ -151,14 +153,22 @@ fn drop(arguments: &DropArgs, printer: &Printer) -> Result<(), Failure> {
             keeper.call(&async |client| client.drop(name).await)?;
             printer.say(format!("dropped {name}"));
         }
-        return Ok(());
+        return keeper.retire();
     };
-    let dropped = keeper.call(&async |client| client.drop_many(which).await)?;
+    let (process, dropped) = keeper.call(&async |client| {
+        let process = client.keeper();
+        client.drop_many(which).await.map(|dropped| (process, dropped))
+    })?;
     for name in &dropped.dropped {
         printer.say(format!("dropped {name}"));
     }
     if dropped.dropped.is_empty() && dropped.failed.is_empty() {
         printer.say(NOTHING);
+    }
+    if matches!(which, Which::All) {
+        keeper.wait_for_end(process)?;
+    } else {
+        keeper.retire()?;
     }
     match dropped.failed.as_slice() {
         [] => Ok(()),
@@ -192,6 +202,13 @@ fn absolute(path: &Path) -> Result<PathBuf, Failure> {
     if !path.exists() {
         return Err(Usage(format!(
             "cannot read {}: the file does not exist; check the path",
+            path.display()
+        ))
+        .into());
+    }
+    if !path.is_file() && !path.is_dir() {
+        return Err(Usage(format!(
+            "--from {}: pgrig reads the file again later, which is not possible with a pipe or a device: give a file",
             path.display()
         ))
         .into());

@@ -297,7 +297,7 @@ impl Work {
         let told = tokio::time::timeout(Duration::ZERO, interrupted.notified()).await.is_ok();
         log(match ended? {
             Ended::Done => "ended",
-            Ended::Retired => "pgrig testdb serve ends, because another keeper process has started",
+            Ended::Retired => "ended, because another command of pgrig asked for it",
         });
         readied.map(|()| told)
     }
