@@ -1,5 +1,7 @@
 //! Adds remedies to errors of the command line.
 
+mod borrowed;
+mod commands;
 mod elsewhere;
 mod foreign;
 mod intended;
@@ -192,6 +194,9 @@ fn verb(words: &[String], error: &Error) -> Option<String> {
     if ["restore", "pg_restore"].contains(&word) {
         return Some(intended::restore(words, word));
     }
+    if let Some(meant) = commands::instead(words, word) {
+        return Some(format!("there is no command {word}: {meant}\n"));
+    }
     let known = |(words, _): &&(&[&str], &str)| words.contains(&word.to_ascii_lowercase().as_str());
     if let Some((_, instead)) = INSTEAD.iter().find(known) {
         return Some(format!("there is no command {word}: {instead}\n"));
@@ -220,14 +225,16 @@ fn verb(words: &[String], error: &Error) -> Option<String> {
     Some(format!("{path} has no command {word}: give one of {}\n", names.join(", ")))
 }
 
-/// The command that clap proposes for one that does not exist.
+/// The command that clap proposes for one that does not exist, if the two are alike.
 fn suggested(error: &Error) -> Option<&str> {
-    match error.get(ContextKind::SuggestedSubcommand)? {
-        ContextValue::String(one) => Some(one),
+    let proposed = match error.get(ContextKind::SuggestedSubcommand)? {
+        ContextValue::String(one) => Some(one.as_str()),
         // The most similar one is last.
         ContextValue::Strings(several) => several.last().map(String::as_str),
         _ => None,
-    }
+    }?;
+    let given = string(error, ContextKind::InvalidSubcommand)?;
+    tips::is_like_command(given, proposed).then_some(proposed)
 }
 
 /// The command that the first words name, and these words: `pgrig testdb`.
