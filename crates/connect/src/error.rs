@@ -322,6 +322,28 @@ impl ConnectError {
         self
     }
 
+    /// With databases that exist, whose names are like that of the missing one.
+    #[must_use]
+    pub fn with_alike(mut self, alike: &str) -> Self {
+        if let Self::Rejected { error, remedy, .. } = &mut self
+            && error.code == SqlState::UNDEFINED_DATABASE
+        {
+            *remedy = format!("; did you mean {alike}? Otherwise, {}", remedy.trim_start_matches("; "));
+        }
+        self
+    }
+
+    /// With the name of a missing database as it has to be given, if its name was quoted as in SQL.
+    #[must_use]
+    pub fn with_plain_name(mut self, name: &str) -> Self {
+        if let Self::Rejected { error, remedy, .. } = &mut self
+            && error.code == SqlState::UNDEFINED_DATABASE
+        {
+            *remedy = format!("; give the name without the quotes of SQL: {name}");
+        }
+        self
+    }
+
     /// With the way in which this command names another database, where that is not -d.
     #[must_use]
     pub fn with_another_database(mut self, instead: &str) -> Self {

@@ -14,6 +14,7 @@ pub(crate) mod interrupt;
 pub(crate) mod json;
 pub(crate) mod markdown;
 pub(crate) mod merged;
+pub(crate) mod near;
 pub(crate) mod numbers;
 pub(crate) mod output;
 pub(crate) mod part;

@@ -15,7 +15,7 @@ use crate::app::args::{EmbeddedArgs, ServerAddress, ServerChoice};
 use crate::app::failure::{Failure, MachineFailure, Usage};
 use crate::app::instance::{create_database, run_sql, stopped_at};
 use crate::app::printer::Printer;
-use crate::app::{pooler, recovery};
+use crate::app::{near, pooler, recovery};
 
 /// `server` and `pgserver` know the oldest release each for itself, since neither uses the other.
 const _: () = assert!(server::OLDEST_MAJOR == pgserver::Major::OLDEST.number());
@@ -290,20 +290,23 @@ impl Chosen {
                 *embedded.running() = started;
                 Ok(self.target.connect_when_ready(&|text| printer.say(text)).await?)
             }
-            _ => Err(stopped_at(&self.home, &self.target.host_list(), &error)
-                .map_or_else(|| self.refused(&self.target, error).into(), Failure::from)),
+            _ => Err(match stopped_at(&self.home, &self.target.host_list(), &error) {
+                Some(stopped) => stopped.into(),
+                None => self.refused(&self.target, error).await.into(),
+            }),
         }
     }
 
     /// The error of a connection to one of the server's databases. createdb does not reach pgrig's own server, which stops with this
     /// command.
-    pub(crate) fn refused(&self, target: &Target, error: ConnectError) -> ConnectError {
-        match &self.kind {
+    pub(crate) async fn refused(&self, target: &Target, error: ConnectError) -> ConnectError {
+        let error = match &self.kind {
             Kind::Embedded(own) if target.is_embedded() => {
                 error.with_creation(&create_database(own.instance.name(), target.dbname()))
             }
             Kind::Embedded(_) | Kind::Named { .. } => error,
-        }
+        };
+        near::with_databases(target, error).await
     }
 
     /// The way to another database of pgrig's own server; none for a server that the user names.

@@ -302,3 +302,40 @@ fn tables_that_exist_are_created_elsewhere_by_the_options_that_the_error_names()
         assert_eq!(filled.code, Some(0), "{filled:#?}");
     }
 }
+
+#[test]
+fn a_database_that_is_misspelt_or_quoted_is_named_as_it_has_to_be_given() {
+    let rig = Rig::new();
+    let server = rig.server("");
+    server.execute("CREATE DATABASE shop");
+    server.execute("CREATE DATABASE \"UPPER\"");
+    for (name, said) in [
+        ("shp", "did you mean shop? Otherwise, run pgrig server psql "),
+        ("upper", "did you mean UPPER? Otherwise, run pgrig server psql "),
+        ("\"UPPER\"", "; give the name without the quotes of SQL: UPPER"),
+    ] {
+        for arguments in ["fill 1MB --instance default -d", "server psql"] {
+            let ran = Ran::from(rig.command(arguments).arg(name).output().unwrap());
+            assert_eq!(ran.code, Some(1), "pgrig {arguments} {name}: {ran:#?}");
+            assert!(ran.stderr.contains(said), "pgrig {arguments} {name}: {ran:#?}");
+        }
+        let url = server.url.replace("/postgres?", &format!("/{}?", name.replace('"', "%22")));
+        let ran = rig.run(&format!("fill 1MB -d {url}"));
+        let said = said.trim_end_matches("run pgrig server psql ");
+        assert!(ran.stderr.contains(said), "{name}: {ran:#?}");
+    }
+}
+
+#[test]
+fn psql_of_an_instance_or_an_address_is_refused_with_the_option() {
+    let rig = Rig::new();
+    rig.done("server start --instance old");
+    rig.done("server stop --instance old");
+    let ran = rig.run("server psql old");
+    assert_eq!(ran.code, Some(2), "{ran:#?}");
+    assert!(ran.stderr.contains("to name an instance, give --instance old"), "{ran:#?}");
+    let ran = rig.run("server psql postgresql://u:secret@db/shop");
+    assert_eq!(ran.code, Some(2), "{ran:#?}");
+    assert!(ran.stderr.contains("takes no connection string"), "{ran:#?}");
+    assert!(!ran.stderr.contains("secret"), "{ran:#?}");
+}
