@@ -1,6 +1,7 @@
 //! Errors of connecting to a server, in the words of the command line.
 
 use failure::{Class, Classified};
+use std::borrow::Cow;
 use std::path::PathBuf;
 
 use tokio_postgres::error::SqlState;
@@ -129,7 +130,7 @@ pub enum ConnectError {
         /// The operating system's reason.
         source: std::io::Error,
         /// The things to check.
-        remedy: &'static str,
+        remedy: Cow<'static, str>,
     },
     /// No complete answer within connect_timeout.
     #[error(
@@ -233,7 +234,7 @@ pub enum ConnectError {
     #[error("all {} attempts to connect failed:{}", .0.len(), listed(.0))]
     AllFailed(Vec<ConnectError>),
     /// A query failed with the server's error.
-    #[error("{at}: {error}")]
+    #[error("{at}: {error}{}", time_out(.error))]
     Query {
         /// Address of the server: host and port, or socket.
         at: String,
@@ -397,6 +398,16 @@ impl ConnectError {
             Self::AllFailed(errors) => errors.iter().all(Self::allows_next_host),
             _ => false,
         }
+    }
+}
+
+/// The remedy for a statement that `statement_timeout` ended.
+fn time_out(error: &ServerError) -> &'static str {
+    if error.code == SqlState::QUERY_CANCELED && error.message.contains("statement timeout") {
+        "; raise statement_timeout where it is set: in PGOPTIONS, the options of the connection string, ALTER ROLE or ALTER DATABASE, or by \
+         the command's own --timeout"
+    } else {
+        ""
     }
 }
 

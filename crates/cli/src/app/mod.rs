@@ -31,5 +31,6 @@ pub(crate) mod steps;
 pub(crate) mod table;
 pub(crate) mod target;
 pub(crate) mod terminal;
+pub(crate) mod variables;
 pub(crate) mod version;
 pub(crate) mod wrap;

@@ -15,7 +15,7 @@ use crate::app::args::{EmbeddedArgs, ServerAddress, ServerChoice};
 use crate::app::failure::{Failure, MachineFailure, Usage};
 use crate::app::instance::{create_database, run_sql, stopped_at};
 use crate::app::printer::Printer;
-use crate::app::{near, pooler, recovery};
+use crate::app::{near, pooler, recovery, variables};
 
 /// `server` and `pgserver` know the oldest release each for itself, since neither uses the other.
 const _: () = assert!(server::OLDEST_MAJOR == pgserver::Major::OLDEST.number());
@@ -96,7 +96,7 @@ pub(crate) enum ServerKind {
 /// Decides which server the arguments select.
 ///
 /// # Errors
-/// If both are asked for.
+/// If both are asked for, or a variable is not UTF-8.
 pub(crate) fn server_kind(choice: &ServerChoice) -> Result<ServerKind, Usage> {
     if database_of_own(choice).is_some() {
         return Ok(ServerKind::Own);
@@ -104,6 +104,9 @@ pub(crate) fn server_kind(choice: &ServerChoice) -> Result<ServerKind, Usage> {
     let named = options(choice).names_a_server(&|_| None);
     if named && choice.address.embedded.any() {
         return Err(choice.of_two_servers());
+    }
+    if !choice.address.embedded.any() {
+        variables::check()?;
     }
     let named = named || !choice.address.embedded.any() && options(choice).names_a_server(&env);
     Ok(if named { ServerKind::Named } else { ServerKind::Own })

@@ -326,6 +326,20 @@ fn a_database_that_is_misspelt_or_quoted_is_named_as_it_has_to_be_given() {
     }
 }
 
+/// As an unset variable, it would lead to pgrig's own server.
+#[test]
+fn a_variable_that_is_not_utf_8_is_refused() {
+    use std::os::unix::ffi::OsStringExt;
+    let rig = Rig::new();
+    for name in ["PGHOST", "PGDATABASE", "PGUSER"] {
+        let odd = std::ffi::OsString::from_vec(vec![0xff]);
+        let ran = Ran::from(rig.command("fill 1MB").env(name, odd).output().unwrap());
+        assert_eq!(ran.code, Some(2), "{name}: {ran:#?}");
+        assert!(ran.stderr.contains(&format!("{name} is not UTF-8: set it in UTF-8")), "{name}: {ran:#?}");
+    }
+    assert!(!rig.home.path().join("instances").exists());
+}
+
 #[test]
 fn psql_of_an_instance_or_an_address_is_refused_with_the_option() {
     let rig = Rig::new();
