@@ -290,8 +290,13 @@ fn hosts(params: &Params, machine: &Machine) -> Result<Vec<Host>, ConnectError> 
         .collect()
 }
 
-/// Refuses a URI in the place of a host. It may hold a password, which is not shown.
+/// Refuses a URI in the place of a host, or of a database in the environment. It may hold a password, which is not shown.
 fn refuse_uri(params: &Params) -> Result<(), ConnectError> {
+    if let Some(Setting { value, origin: Origin::Environment(name) }) = params.get("dbname")
+        && value.contains("://")
+    {
+        return Err(ConnectError::Mismatch(format!("{name} cannot be a URI: give the URI with -d")));
+    }
     match params.get("host") {
         Some(setting) if setting.value.contains("://") => Err(ConnectError::Mismatch(format!(
             "the host (from {}) cannot be a URI: give the URI with -d",

@@ -149,6 +149,9 @@ fn wrong_requests_name_the_culprit() {
         let message = error.to_string();
         assert_eq!(message, "the host (from -h) cannot be a URI: give the URI with -d");
     }
+    let error =
+        fixture.resolve(["", "", "", ""], &[("PGDATABASE", "postgresql://u:secret@h/d")]).unwrap_err();
+    assert_eq!(error.to_string(), "PGDATABASE cannot be a URI: give the URI with -d");
     for (name, uri) in [
         ("127.0.0.1:5433/shop", "postgresql://127.0.0.1:5433/shop"),
         ("127.0.0.1", "postgresql://127.0.0.1/DBNAME"),

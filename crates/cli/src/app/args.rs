@@ -168,8 +168,18 @@ impl ServerChoice {
         ]);
         let own = embedded.given();
         let there = if is_uri { ", and -d names a database there" } else { "" };
+        let instead = match embedded.set.iter().find(|(name, _)| !embedded.defaults.contains(&name.as_str()))
+        {
+            Some((name, value)) => {
+                let options = shown(&[format!("-c {name}={value}")]);
+                format!(
+                    " (for the sessions of pgrig on another server, write PGOPTIONS={options} before the command)"
+                )
+            }
+            None => String::new(),
+        };
         Usage(format!(
-            "leave out {named}: with {own}, pgrig uses its own PostgreSQL{there}; or leave out {own}"
+            "leave out {named}: with {own}, pgrig uses its own PostgreSQL{there}; or leave out {own}{instead}"
         ))
     }
 

@@ -353,3 +353,25 @@ fn psql_of_an_instance_or_an_address_is_refused_with_the_option() {
     assert!(ran.stderr.contains("takes no connection string"), "{ran:#?}");
     assert!(!ran.stderr.contains("secret"), "{ran:#?}");
 }
+
+#[test]
+fn a_part_by_variables_names_them() {
+    let rig = Rig::new();
+    let mut command = rig.command("tps -S -t 1");
+    let ran = command
+        .env("SLURM_ARRAY_TASK_ID", "1")
+        .env("SLURM_ARRAY_TASK_COUNT", "4")
+        .env("SLURM_ARRAY_TASK_MIN", "1");
+    let ran = Ran::from(ran.output().unwrap());
+    assert_eq!(ran.code, Some(2), "{ran:#?}");
+    assert!(ran.stderr.contains("make this run part 1 of 4"), "{ran:#?}");
+    assert!(ran.stderr.contains("give -n; for a run of its own, unset SLURM_ARRAY_TASK_ID"), "{ran:#?}");
+}
+
+#[test]
+fn the_template_of_new_databases_is_not_filled() {
+    let rig = Rig::new();
+    let ran = rig.run("fill 1MB --instance default -d template1");
+    assert_eq!(ran.code, Some(2), "{ran:#?}");
+    assert!(ran.stderr.contains("template1 is the template of every new database"), "{ran:#?}");
+}

@@ -85,7 +85,7 @@ pub(crate) struct FillArgs {
     pub(crate) append: bool,
 
     /// Fill this one table: TABLE or SCHEMA.TABLE. It must exist, or --ddl must create it. The rows satisfy its constraints
-    #[arg(long, value_name = "TABLE", value_parser = table, help_heading = "Your own tables", conflicts_with = "series")]
+    #[arg(long, value_name = "TABLE", value_parser = one_table, help_heading = "Your own tables", conflicts_with = "series")]
     pub(crate) table: Option<String>,
 
     /// Run this SQL file (- is standard input) to create the tables, then fill all of them, or only the one that --table names
@@ -324,6 +324,14 @@ fn table(text: &str) -> Result<String, String> {
         return Err("it is empty: give the name of a table, for example orders".to_owned());
     }
     Ok(text.to_owned())
+}
+
+/// The table of `--table`.
+fn one_table(text: &str) -> Result<String, String> {
+    if text.contains(',') && !text.contains('"') {
+        return Err("--table takes one table; for several, give --all-tables, and --exclude-table TABLE for each of the others".to_owned());
+    }
+    table(text)
 }
 
 /// The partitions in the form of the request.

@@ -4,6 +4,7 @@ use clap::Arg;
 
 use super::{TWO_MIGRATIONS, borrowed, command_of, foreign, intended, is_verb, path};
 use crate::app::command_line::shown;
+use crate::app::size::Size;
 
 /// Options that name a server.
 pub(super) const OF_SERVERS: [&str; 9] =
@@ -237,6 +238,13 @@ fn of_others(words: &[String], names: &[&str], option: &str) -> Option<String> {
 fn explained(words: &[String]) -> String {
     let mut words = words.to_vec();
     words.splice(..1, ["fill".to_owned()]);
+    let is_amount = |word: &String| {
+        word.parse::<Size>().is_ok()
+            || ["-s", "--scale", "--rows"].iter().any(|option| word.starts_with(option))
+    };
+    if !words.iter().any(is_amount) {
+        words.insert(1, "1GB".to_owned());
+    }
     words.push("--explain".to_owned());
     format!("pgrig {}", shown(&words))
 }
@@ -268,6 +276,7 @@ mod tests {
             ("backup --rto 4h rehearse -d shop", "--rto", "pgrig backup rehearse --rto 4h -d shop"),
             ("backup --restore a.dump", "--restore", "pgrig backup check --restore a.dump"),
             ("size --ddl schema.sql 10GB", "--ddl", "pgrig fill --ddl schema.sql 10GB --explain"),
+            ("size --all-tables", "--all-tables", "pgrig fill 1GB --all-tables --explain"),
             ("fill --size 10MB -d shop", "--size", "pgrig fill 10MB -d shop"),
             ("blockio --size=10MB", "--size", "pgrig blockio 10MB"),
             ("micro --expr i+1 --expr=i+2", "--expr", "pgrig micro i+1 i+2"),

@@ -106,7 +106,50 @@ pub(crate) fn remedied(arguments: &[OsString], mut error: Error) -> Error {
     if text.is_none() && matches!(error.kind(), ErrorKind::UnknownArgument | ErrorKind::InvalidValue) {
         tips::leave_out(&mut error);
     }
-    text.map_or_else(|| error, |text| Error::raw(ErrorKind::InvalidValue, with_password(&words, text)))
+    match text {
+        Some(text) => Error::raw(ErrorKind::InvalidValue, with_password(&words, masked(&words, text))),
+        None => without_password(&words, error),
+    }
+}
+
+/// Options of `fill` of which a second one would silently replace the first, with the remedy.
+const ONCE: [(&[&str], &str); 4] = [
+    (&["-d", "--dbname"], "run the command once for each database"),
+    (&["--ddl", "--schema-file", "--from"], "give all files as one: cat FILE FILE | pgrig fill --ddl -"),
+    (&["--table"], "run the command once for each table, or give --all-tables"),
+    (&["--model"], "run the command once for each model"),
+];
+
+/// Refuses an option that is given twice. Others may replace those of --level.
+pub(crate) fn refuse_twice(arguments: &[OsString]) -> Result<(), Error> {
+    let words: Vec<String> =
+        arguments.iter().skip(1).map(|argument| argument.to_string_lossy().into_owned()).collect();
+    for (options, remedy) in ONCE {
+        let is_it = |word: &&String| {
+            options.iter().any(|option| word == option || intended::is_joined(word, option))
+        };
+        if words.iter().filter(is_it).count() > 1 {
+            let text = format!("{} is given twice: {remedy}\n", options[0]);
+            return Err(Error::raw(ErrorKind::ArgumentConflict, text));
+        }
+    }
+    Ok(())
+}
+
+/// The text without the passwords of connection strings.
+fn masked(words: &[String], text: String) -> String {
+    let odd = words.iter().filter(|word| has_password(word));
+    odd.fold(text, |text, word| text.replace(word.as_str(), &shown(std::slice::from_ref(word))))
+}
+
+/// clap's own error without the passwords of connection strings.
+fn without_password(words: &[String], error: Error) -> Error {
+    let text = error.to_string();
+    let without = masked(words, text.clone());
+    if without == text {
+        return error;
+    }
+    Error::raw(error.kind(), without.trim_start_matches("error: ").to_owned())
 }
 
 /// The remedy, and the place for the password that the command in it lacks.

@@ -311,7 +311,17 @@ impl TpsArgs {
         if self.matrix.is_asked() {
             return Ok(None);
         }
-        let part = part::part(self.part, self.run_id.as_deref(), &|name| std::env::var(name).ok())?;
+        let variable = |name: &str| std::env::var(name).ok();
+        let part = part::part(self.part, self.run_id.as_deref(), &variable)?;
+        if let Some(part::Part { number, of, .. }) =
+            part.as_ref().filter(|_| self.part.is_none() && !self.no_vacuum)
+        {
+            return Err(Usage(format!(
+                "environment variables make this run part {number} of {of}, and a part cannot prepare the tables, because another part may \
+                 already run: give -n; for a run of its own, unset {}",
+                part::numbering(&variable).join(" and ")
+            )));
+        }
         let patience = self.parts_timeout;
         Ok(part.map(|part::Part { number, of, run }| tps::Part { number, of, run, trial: 1, patience }))
     }
