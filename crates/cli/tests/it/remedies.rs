@@ -375,3 +375,11 @@ fn the_template_of_new_databases_is_not_filled() {
     assert_eq!(ran.code, Some(2), "{ran:#?}");
     assert!(ran.stderr.contains("template1 is the template of every new database"), "{ran:#?}");
 }
+
+#[test]
+fn a_misspelt_placeholder_of_micro_is_named() {
+    let rig = Rig::new();
+    let ran = Ran::from(rig.command("micro").args(["--statement", "SELECT {row}"]).output().unwrap());
+    assert_eq!(ran.code, Some(2), "{ran:#?}");
+    assert!(ran.stderr.contains("the placeholder of the number of rows is {rows}"), "{ran:#?}");
+}

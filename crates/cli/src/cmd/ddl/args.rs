@@ -274,6 +274,11 @@ impl DdlArgs {
             let read = Script::read(&text, Some(&name)).and_then(|script| self.in_transactions(script));
             scripts.push(read.map_err(|error| Usage(format!("{name}, {error}")))?);
         }
+        if let Some(file) = self.command.iter().find(|text| Path::new(text).is_file()) {
+            let text =
+                format!("-c takes SQL, and {0} is a file: to run it, write {0} without -c", shell_word(file));
+            return Err(Usage(text).into());
+        }
         if !self.command.is_empty() {
             let texts: Vec<_> =
                 self.command.iter().map(|text| Script::read(text, None)).collect::<Result<_, _>>()?;
