@@ -383,3 +383,15 @@ fn a_misspelt_placeholder_of_micro_is_named() {
     assert_eq!(ran.code, Some(2), "{ran:#?}");
     assert!(ran.stderr.contains("the placeholder of the number of rows is {rows}"), "{ran:#?}");
 }
+
+#[test]
+fn values_that_the_encoding_lacks_are_named() {
+    let rig = Rig::new();
+    let server = rig.server("");
+    server.execute("CREATE DATABASE latin ENCODING 'LATIN1' LOCALE 'C' TEMPLATE template0");
+    server.database("latin").execute("CREATE TABLE city (name text)");
+    let mut command = rig.command("fill --table city --rows 5 --instance default -d latin --column");
+    let ran = Ran::from(command.arg("name=list(日本)").output().unwrap());
+    assert_eq!(ran.code, Some(2), "{ran:#?}");
+    assert!(ran.stderr.contains("Give values that the encoding of the database has, or fill"), "{ran:#?}");
+}
