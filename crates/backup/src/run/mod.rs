@@ -478,7 +478,8 @@ mod tests {
     #[test]
     fn a_reason_for_several_ways_is_given_once() {
         let left_out = |way: &str, why: &str| LeftOut { way: way.parse().unwrap(), why: why.to_owned() };
-        let all = [left_out("custom", "no right"), left_out("base", "no base"), left_out("plain", "no right")];
+        let all =
+            [left_out("custom", "no right"), left_out("base", "no base"), left_out("plain", "no right")];
         assert_eq!(reasons(&all), ["custom, plain: no right", "base: no base"]);
     }
 }
