@@ -157,8 +157,8 @@ pub(crate) struct TpsArgs {
     /// Run as part I of N: 3/8. Start N processes with the same options and different numbers, on one machine or
     /// several. They wait for each other, and put load on the server at the same time; pgrig merge combines their runs.
     /// Clients are numbered across all parts, so no two of them have the same random numbers. A part needs -n.
-    /// Without --part, pgrig takes I/N from Slurm's variables, from JOB_COMPLETION_INDEX with PGRIG_PARTS, or from PGRIG_PART; if none
-    /// is set, the run is not a part
+    /// Without --part, the run is a part, too, if Slurm's variables, JOB_COMPLETION_INDEX with PGRIG_PARTS, or PGRIG_PART give I/N; for a
+    /// run of its own, unset them
     #[arg(long, value_name = "I/N", value_parser = numbers_or_none, conflicts_with = "matrix", help_heading = "Parts")]
     pub(crate) part: Option<Numbers>,
 
