@@ -391,6 +391,12 @@ fn address(
             "host",
             "a name, an address or a socket directory; abstract sockets are not supported",
         )),
+        (path, None) if path.contains('/') => {
+            Err(value_error(params, "host", "an absolute path for the directory of a socket"))
+        }
+        (bracketed, None) if bracketed.starts_with('[') && bracketed.ends_with(']') => {
+            Err(value_error(params, "host", "an IPv6 address without brackets"))
+        }
         ("", Some(address)) => Ok(Address::Tcp { name: address.to_string(), address: Some(address) }),
         (name, address) => {
             Ok(Address::Tcp { name: name.to_owned(), address: address.or_else(|| name.parse().ok()) })

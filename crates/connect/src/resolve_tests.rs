@@ -129,6 +129,8 @@ fn wrong_requests_name_the_culprit() {
         ("host=x connect_timeout=soon", &["connect_timeout", "\"soon\"", "whole number"]),
         ("host=x target_session_attrs=best", &["target_session_attrs", "prefer-standby"]),
         ("host=@abstract", &["abstract"]),
+        ("host=./run", &["\"./run\"", "absolute path"]),
+        ("host=[::1]", &["\"[::1]\"", "IPv6 address without brackets"]),
         ("host=/run/.s.PGSQL.5433", &["give host=/run port=5433"]),
         (
             "jdbc:postgresql://h:5432/d?user=u&password=secret",

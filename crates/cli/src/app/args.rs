@@ -89,7 +89,10 @@ const WILDCARDS: [char; 4] = ['*', '?', '[', ']'];
 const LONGEST_LABEL: usize = 200;
 
 pub(crate) fn label(text: &str) -> Result<String, String> {
-    if text.trim().is_empty() || text.contains(char::is_control) || text.contains(WILDCARDS) {
+    if text.trim().is_empty() {
+        return Err("it is empty: give a name, for example before".to_owned());
+    }
+    if text.contains(char::is_control) || text.contains(WILDCARDS) {
         return Err("give a name without *, ?, [, ] or control characters".to_owned());
     }
     let length = text.chars().count();

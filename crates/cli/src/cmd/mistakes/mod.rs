@@ -125,9 +125,8 @@ pub(crate) fn refuse_twice(arguments: &[OsString]) -> Result<(), Error> {
     let words: Vec<String> =
         arguments.iter().skip(1).map(|argument| argument.to_string_lossy().into_owned()).collect();
     for (options, remedy) in ONCE {
-        let is_it = |word: &&String| {
-            options.iter().any(|option| word == option || intended::is_joined(word, option))
-        };
+        let is_it =
+            |word: &&String| options.iter().any(|option| word == option || intended::is_joined(word, option));
         if words.iter().filter(is_it).count() > 1 {
             let text = format!("{} is given twice: {remedy}\n", options[0]);
             return Err(Error::raw(ErrorKind::ArgumentConflict, text));
@@ -217,7 +216,7 @@ fn two_migrations(words: &[String], error: &Error) -> Option<String> {
 fn not_text(arguments: &[OsString]) -> Option<String> {
     let argument = arguments.iter().skip(1).find(|argument| argument.to_str().is_none())?;
     let shown = argument.display();
-    Some(format!("the argument \"{shown}\" is not UTF-8: write it in UTF-8; a file may need another name\n"))
+    Some(format!("the argument \"{shown}\" is not UTF-8: write it in UTF-8; rename a file of this name\n"))
 }
 
 /// The text that clap's error has of this kind, if it is a single one.
