@@ -107,7 +107,7 @@ pub(crate) struct TpsArgs {
     pub(crate) latency_limit: Option<Duration>,
 
     /// Send statements by this protocol: simple (as text), extended (parsed each time) or prepared (parsed once in each session) [default: simple]
-    #[arg(short = 'M', long, value_enum, help_heading = "Load")]
+    #[arg(short = 'M', long, value_enum, ignore_case = true, help_heading = "Load")]
     pub(crate) protocol: Option<Sent>,
 
     /// Open a new connection for each transaction
