@@ -297,6 +297,9 @@ impl Trial<'_> {
             &SqlState::NOT_NULL_VIOLATION if db.column().is_some() => {
                 SampleError::NotNull { table, column: db.column().unwrap_or_default().to_owned(), row }
             }
+            &SqlState::UNTRANSLATABLE_CHARACTER => {
+                SampleError::Encoding { table, message: db.message().to_owned(), row }
+            }
             _ => {
                 let column = column_in_context(db, &self.info.column_names()).map(str::to_owned);
                 SampleError::Refused { table, column, message: db.message().to_owned(), row }

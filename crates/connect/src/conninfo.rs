@@ -26,6 +26,34 @@ fn is_uri(text: &str) -> bool {
     URI_PREFIXES.iter().any(|prefix| text.starts_with(prefix))
 }
 
+/// A URI of another program, as far as its scheme: `jdbc:postgresql://`. A URI may hold a password, which is not shown.
+pub(super) fn foreign_scheme(text: &str) -> Option<&str> {
+    if is_uri(text) {
+        return None;
+    }
+    let before = text.split('=').next().unwrap_or_default();
+    let mut schemes = URI_PREFIXES.iter().map(|prefix| prefix.trim_end_matches('/'));
+    let end = match before.find("//") {
+        Some(at) => at + "//".len(),
+        None => schemes.find(|scheme| text.starts_with(*scheme))?.len(),
+    };
+    Some(&text[..end])
+}
+
+/// The URI that is meant by an address in the place of the name of a database: `127.0.0.1:5433/shop`.
+pub(super) fn host_in_place_of_name(name: &str) -> Option<String> {
+    if is_connection_string(name) {
+        return None;
+    }
+    let (place, path) = name.split_once('/').map_or((name, None), |(place, path)| (place, Some(path)));
+    let is_port = |port: &str| !port.is_empty() && port.bytes().all(|byte| byte.is_ascii_digit());
+    let is_host_with_port =
+        place.rsplit_once(':').is_some_and(|(host, port)| !host.is_empty() && is_port(port));
+    let is_host = place.parse::<std::net::Ipv4Addr>().is_ok() || place == "localhost";
+    let path = path.filter(|path| !path.is_empty()).unwrap_or("DBNAME");
+    (is_host || is_host_with_port).then(|| format!("postgresql://{place}/{path}"))
+}
+
 fn syntax(what: impl Into<String>) -> ConnectError {
     ConnectError::Syntax { what: what.into() }
 }

@@ -1,6 +1,7 @@
 //! Errors of connecting to a server, in the words of the command line.
 
 use failure::{Class, Classified};
+use std::borrow::Cow;
 use std::path::PathBuf;
 
 use tokio_postgres::error::SqlState;
@@ -129,7 +130,7 @@ pub enum ConnectError {
         /// The operating system's reason.
         source: std::io::Error,
         /// The things to check.
-        remedy: &'static str,
+        remedy: Cow<'static, str>,
     },
     /// No complete answer within connect_timeout.
     #[error(
@@ -233,7 +234,7 @@ pub enum ConnectError {
     #[error("all {} attempts to connect failed:{}", .0.len(), listed(.0))]
     AllFailed(Vec<ConnectError>),
     /// A query failed with the server's error.
-    #[error("{at}: {error}")]
+    #[error("{at}: {error}{}", time_out(.error))]
     Query {
         /// Address of the server: host and port, or socket.
         at: String,
@@ -322,6 +323,28 @@ impl ConnectError {
         self
     }
 
+    /// With databases that exist, whose names are like that of the missing one.
+    #[must_use]
+    pub fn with_alike(mut self, alike: &str) -> Self {
+        if let Self::Rejected { error, remedy, .. } = &mut self
+            && error.code == SqlState::UNDEFINED_DATABASE
+        {
+            *remedy = format!("; did you mean {alike}? Otherwise, {}", remedy.trim_start_matches("; "));
+        }
+        self
+    }
+
+    /// With the name of a missing database as it has to be given, if its name was quoted as in SQL.
+    #[must_use]
+    pub fn with_plain_name(mut self, name: &str) -> Self {
+        if let Self::Rejected { error, remedy, .. } = &mut self
+            && error.code == SqlState::UNDEFINED_DATABASE
+        {
+            *remedy = format!("; give the name without the quotes of SQL: {name}");
+        }
+        self
+    }
+
     /// With the way in which this command names another database, where that is not -d.
     #[must_use]
     pub fn with_another_database(mut self, instead: &str) -> Self {
@@ -375,6 +398,16 @@ impl ConnectError {
             Self::AllFailed(errors) => errors.iter().all(Self::allows_next_host),
             _ => false,
         }
+    }
+}
+
+/// The remedy for a statement that `statement_timeout` ended.
+fn time_out(error: &ServerError) -> &'static str {
+    if error.code == SqlState::QUERY_CANCELED && error.message.contains("statement timeout") {
+        "; raise statement_timeout where it is set: in PGOPTIONS, the options of the connection string, ALTER ROLE or ALTER DATABASE, or by \
+         the command's own --timeout"
+    } else {
+        ""
     }
 }
 

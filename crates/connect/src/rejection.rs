@@ -7,6 +7,7 @@ use tokio_postgres::error::SqlState;
 use rustls::{AlertDescription, CertificateError, OtherError};
 
 use super::connection::is_nul;
+use super::conninfo;
 use super::error::ConnectError;
 use super::passfile::Secret;
 use super::server_error::ServerError;
@@ -161,6 +162,13 @@ fn quoted(word: &str) -> String {
     }
 }
 
+/// The environment variable of the setting that the server names, before the other sources.
+fn variable(message: &str) -> &'static str {
+    let variables =
+        [("\"TimeZone\"", "PGTZ, "), ("\"DateStyle\"", "PGDATESTYLE, "), ("\"geqo\"", "PGGEQO, ")];
+    variables.iter().find(|(setting, _)| message.contains(*setting)).map_or("", |(_, variable)| *variable)
+}
+
 /// The remedy for the server's refusal. The server never tells more than it must; this may.
 fn remedy(attempt: &Attempt<'_>, error: &ServerError) -> String {
     let Target { user, dbname, .. } = attempt.target;
@@ -190,7 +198,11 @@ fn remedy(attempt: &Attempt<'_>, error: &ServerError) -> String {
             format!("; give another user with -U, or run {run} \"{}\" LOGIN", user.replace('"', "\"\""))
         }
         SqlState::UNDEFINED_DATABASE => {
-            format!("; run createdb {}, or {ANOTHER_DATABASE}", createdb(attempt))
+            let host = conninfo::host_in_place_of_name(dbname);
+            let host =
+                host.map_or_else(String::new, |uri| format!("; to name a host, give -d {}; otherwise", quoted(&uri)));
+            let or = if host.is_empty() { ";" } else { "" };
+            format!("{host}{or} run createdb {}, or {ANOTHER_DATABASE}", createdb(attempt))
         }
         SqlState::OBJECT_NOT_IN_PREREQUISITE_STATE if dbname == TEMPLATE => {
             format!("; this is PostgreSQL's own template, which must not change: {ANOTHER_DATABASE}")
@@ -199,9 +211,18 @@ fn remedy(attempt: &Attempt<'_>, error: &ServerError) -> String {
             "; run ALTER DATABASE \"{}\" ALLOW_CONNECTIONS true, or {ANOTHER_DATABASE}",
             dbname.replace('"', "\"\"")
         ),
-        SqlState::UNDEFINED_OBJECT | SqlState::INVALID_PARAMETER_VALUE | SqlState::CANT_CHANGE_RUNTIME_PARAM => {
-            "; the setting comes from the options of the connection string, PGOPTIONS, ALTER ROLE or ALTER DATABASE: correct it there"
-                .to_owned()
+        SqlState::UNDEFINED_OBJECT | SqlState::INVALID_PARAMETER_VALUE | SqlState::CANT_CHANGE_RUNTIME_PARAM => format!(
+            "; the setting comes from {}the options of the connection string, PGOPTIONS, ALTER ROLE or ALTER DATABASE: correct it there",
+            variable(&error.message)
+        ),
+        // postgres.c: `process_postgres_switches`.
+        SqlState::SYNTAX_ERROR if error.message.contains("command-line argument") => {
+            let argument = error.message.rsplit_once(": ").map_or("", |(_, argument)| argument);
+            let example = if argument.contains('=') { argument } else { "work_mem=64MB" };
+            format!(
+                "; in PGOPTIONS and in the options of the connection string, write -c before each setting: {}",
+                quoted(&format!("-c {example}"))
+            )
         }
         SqlState::INSUFFICIENT_PRIVILEGE => format!(
             "; have its owner run GRANT CONNECT ON DATABASE \"{}\" TO \"{}\", or {ANOTHER_DATABASE}",

@@ -51,7 +51,14 @@ pub(super) fn resolve(
     machine: &Machine,
 ) -> Result<Target, ConnectError> {
     let params = gather(options, env, machine)?;
-    interpret(&params, env, machine)
+    let named =
+        options.dbname.as_deref().and_then(|name| Some((name, conninfo::host_in_place_of_name(name)?)));
+    interpret(&params, env, machine).map_err(|error| match (error, named) {
+        (ConnectError::NoSocket { .. }, Some((name, uri))) => {
+            ConnectError::Mismatch(format!("-d {name} names a database: to name a host, give -d {uri}"))
+        }
+        (error, _) => error,
+    })
 }
 
 /// See [`super::recipe`].
@@ -84,17 +91,12 @@ fn gather(options: &ConnectOptions, env: Env<'_>, machine: &Machine) -> Result<P
             params.put(keyword, value.clone(), Origin::Option(option))?;
         }
     }
+    options.dbname.as_deref().map_or(Ok(()), refuse_scheme)?;
     match &options.dbname {
         Some(text) if conninfo::is_connection_string(text) => {
             for (keyword, value) in conninfo::parse(text)? {
                 params.put(&keyword, value, Origin::ConnectionString)?;
             }
-        }
-        Some(name)
-            if name.contains("//") || name.starts_with("postgresql:") || name.starts_with("postgres:") =>
-        {
-            let what = format!("{name} is not a URI of PostgreSQL: give postgresql://HOST/DBNAME");
-            return Err(ConnectError::Syntax { what });
         }
         Some(name) if !name.is_empty() => params.put("dbname", name.clone(), Origin::Option("-d"))?,
         _ => {}
@@ -102,6 +104,16 @@ fn gather(options: &ConnectOptions, env: Env<'_>, machine: &Machine) -> Result<P
     apply_service(&mut params, env, machine)?;
     params.put_environment(env)?;
     Ok(params)
+}
+
+/// Refuses the URI of another program.
+fn refuse_scheme(text: &str) -> Result<(), ConnectError> {
+    let Some(scheme) = conninfo::foreign_scheme(text) else { return Ok(()) };
+    let remedy = match text.strip_prefix("jdbc:") {
+        Some(rest) if rest.starts_with("postgresql://") => "leave out jdbc:",
+        _ => "give postgresql://HOST/DBNAME",
+    };
+    Err(ConnectError::Syntax { what: format!("{scheme}… is not a URI of PostgreSQL: {remedy}") })
 }
 
 fn apply_service(params: &mut Params, env: Env<'_>, machine: &Machine) -> Result<(), ConnectError> {
@@ -248,7 +260,9 @@ fn tcp_options(params: &Params) -> Result<TcpOptions, ConnectError> {
 
 /// The lists of hosts, addresses and ports, matched as libpq matches them.
 fn hosts(params: &Params, machine: &Machine) -> Result<Vec<Host>, ConnectError> {
+    refuse_uri(params)?;
     refuse_ports(params)?;
+    refuse_socket(params)?;
     let names = list(params.get("host"));
     let addresses = list(params.get("hostaddr"));
     let ports = list(params.get("port"));
@@ -274,6 +288,35 @@ fn hosts(params: &Params, machine: &Machine) -> Result<Vec<Host>, ConnectError> 
             Ok(Host { address, port })
         })
         .collect()
+}
+
+/// Refuses a URI in the place of a host, or of a database in the environment. It may hold a password, which is not shown.
+fn refuse_uri(params: &Params) -> Result<(), ConnectError> {
+    if let Some(Setting { value, origin: Origin::Environment(name) }) = params.get("dbname")
+        && value.contains("://")
+    {
+        return Err(ConnectError::Mismatch(format!("{name} cannot be a URI: give the URI with -d")));
+    }
+    match params.get("host") {
+        Some(setting) if setting.value.contains("://") => Err(ConnectError::Mismatch(format!(
+            "the host (from {}) cannot be a URI: give the URI with -d",
+            setting.origin
+        ))),
+        _ => Ok(()),
+    }
+}
+
+/// Refuses the path of a socket in the place of its directory.
+fn refuse_socket(params: &Params) -> Result<(), ConnectError> {
+    let Some(setting) = params.get("host") else { return Ok(()) };
+    let Some((directory, port)) = setting.value.rsplit_once("/.s.PGSQL.") else { return Ok(()) };
+    let directory = if directory.is_empty() { "/" } else { directory };
+    let expected = match &setting.origin {
+        Origin::Option(_) => format!("-h {directory} -p {port}"),
+        Origin::Environment(_) => format!("PGHOST={directory} and PGPORT={port}"),
+        Origin::ConnectionString | Origin::Service { .. } => format!("host={directory} port={port}"),
+    };
+    Err(invalid("host", setting, expected))
 }
 
 /// Refuses hosts that are all written with their ports, `HOST:PORT`, as in URIs.
@@ -348,6 +391,12 @@ fn address(
             "host",
             "a name, an address or a socket directory; abstract sockets are not supported",
         )),
+        (path, None) if path.contains('/') => {
+            Err(value_error(params, "host", "an absolute path for the directory of a socket"))
+        }
+        (bracketed, None) if bracketed.starts_with('[') && bracketed.ends_with(']') => {
+            Err(value_error(params, "host", "an IPv6 address without brackets"))
+        }
         ("", Some(address)) => Ok(Address::Tcp { name: address.to_string(), address: Some(address) }),
         (name, address) => {
             Ok(Address::Tcp { name: name.to_owned(), address: address.or_else(|| name.parse().ok()) })

@@ -129,6 +129,14 @@ fn wrong_requests_name_the_culprit() {
         ("host=x connect_timeout=soon", &["connect_timeout", "\"soon\"", "whole number"]),
         ("host=x target_session_attrs=best", &["target_session_attrs", "prefer-standby"]),
         ("host=@abstract", &["abstract"]),
+        ("host=./run", &["\"./run\"", "absolute path"]),
+        ("host=[::1]", &["\"[::1]\"", "IPv6 address without brackets"]),
+        ("host=/run/.s.PGSQL.5433", &["give host=/run port=5433"]),
+        (
+            "jdbc:postgresql://h:5432/d?user=u&password=secret",
+            &["jdbc:postgresql://… is not", "leave out jdbc:"],
+        ),
+        ("mysql://u:secret@h/d?x=y", &["mysql://… is not a URI of PostgreSQL"]),
         ("service=nowhere", &["nowhere", "pg_service.conf"]),
         ("host=x sslcert=/nonexistent/a.crt", &["sslcert", "/nonexistent/a.crt"]),
     ];
@@ -137,6 +145,23 @@ fn wrong_requests_name_the_culprit() {
         assert!(error.is_usage(), "{string}");
         let message = error.to_string();
         assert!(parts.iter().all(|part| message.contains(part)), "{string}: {message}");
+    }
+    for string in ["postgresql://u:secret@h/d", "jdbc:postgresql://h/d?password=secret"] {
+        let error = fixture.resolve(["", string, "", ""], &[]).unwrap_err();
+        let message = error.to_string();
+        assert_eq!(message, "the host (from -h) cannot be a URI: give the URI with -d");
+    }
+    let error =
+        fixture.resolve(["", "", "", ""], &[("PGDATABASE", "postgresql://u:secret@h/d")]).unwrap_err();
+    assert_eq!(error.to_string(), "PGDATABASE cannot be a URI: give the URI with -d");
+    for (name, uri) in [
+        ("127.0.0.1:5433/shop", "postgresql://127.0.0.1:5433/shop"),
+        ("127.0.0.1", "postgresql://127.0.0.1/DBNAME"),
+        ("db.example:5433", "postgresql://db.example:5433/DBNAME"),
+    ] {
+        let error = fixture.resolve([name, "", "1", ""], &[]).unwrap_err();
+        assert!(error.is_usage(), "{name}");
+        assert_eq!(error.to_string(), format!("-d {name} names a database: to name a host, give -d {uri}"));
     }
     let error = fixture.resolve(["", "x", "", ""], &[("PGSSLMODE", "maybe")]).unwrap_err();
     assert!(error.to_string().contains("PGSSLMODE"), "{error}");

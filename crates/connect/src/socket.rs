@@ -1,8 +1,9 @@
 //! The socket under a connection: opening it, and noticing that the other end is no PostgreSQL.
 
+use std::borrow::Cow;
 use std::io;
 use std::net::SocketAddr;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::pin::Pin;
 use std::sync::Arc;
 use std::task::{Context, Poll, ready};
@@ -101,16 +102,36 @@ fn unreachable_at(address: &ResolvedAddress, source: io::Error) -> ConnectError 
         },
         (kind, address) => {
             let remedy = match (kind, address) {
-                (io::ErrorKind::NotFound, _) => {
-                    "is the server running there and using that socket? Check the directory (-h) and the port (-p)"
-                }
+                (io::ErrorKind::NotFound, ResolvedAddress::Unix(socket)) => without_socket(socket),
                 (io::ErrorKind::PermissionDenied, ResolvedAddress::Unix(_)) => {
                     "the permissions of the socket (unix_socket_permissions) or of its directory deny access to \
                      this account"
+                        .into()
                 }
-                _ => "check host, network and firewall",
+                _ => "check host, network and firewall".into(),
             };
             ConnectError::Unreachable { at, source, remedy }
+        }
+    }
+}
+
+/// Beginning of the name of a socket; the port follows.
+const SOCKET_PREFIX: &str = ".s.PGSQL.";
+
+/// The remedy for a socket that does not exist: the ports of those in its directory.
+fn without_socket(socket: &Path) -> Cow<'static, str> {
+    let files = socket.parent().and_then(|directory| std::fs::read_dir(directory).ok());
+    let names = files.into_iter().flatten().filter_map(|file| file.ok()?.file_name().into_string().ok());
+    let mut ports: Vec<u16> =
+        names.filter_map(|name| name.strip_prefix(SOCKET_PREFIX)?.parse().ok()).collect();
+    ports.sort_unstable();
+    match &ports[..] {
+        [] => "is the server running there and using that socket? Check the directory (-h) and the port (-p)"
+            .into(),
+        [port] => format!("this directory has the socket of port {port}: give -p {port}").into(),
+        several => {
+            let several: Vec<String> = several.iter().map(u16::to_string).collect();
+            format!("this directory has the sockets of ports {}: give one with -p", several.join(", ")).into()
         }
     }
 }

@@ -80,14 +80,12 @@ impl Tls {
         let mode = mode(params, system)?;
         let direct = params.choice("sslnegotiation", &[("postgres", false), ("direct", true)])?;
         if let (true, Some(setting)) = (direct && mode < SslMode::Require, params.get("sslnegotiation")) {
-            return Err(invalid(
-                "sslnegotiation",
-                setting,
-                format!(
-                    "postgres with sslmode={}, or a stronger sslmode (require, verify-ca, verify-full)",
-                    mode.name()
-                ),
-            ));
+            return Err(ConnectError::Mismatch(format!(
+                "sslnegotiation=direct (from {}) needs sslmode=require or a stronger mode, and sslmode is {}: give a stronger mode, or leave \
+                 sslnegotiation out",
+                setting.origin,
+                mode.name()
+            )));
         }
         if mode == SslMode::Disable {
             return Ok(Self::off());

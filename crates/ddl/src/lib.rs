@@ -85,5 +85,5 @@ pub use run::{Observer, Site, run};
 pub use schema::Schema;
 pub use script::{Script, Statement, StatementKind};
 pub use thinned::Thinned;
-pub use transaction::is_in_transaction;
+pub use transaction::{is_in_transaction, is_left_open};
 pub use ways::better_way;

@@ -2,13 +2,22 @@
 
 use crate::edge::Edge;
 use crate::outcome::StatementOutcome;
-use crate::script::StatementKind;
+use crate::script::{Statement, StatementKind};
 
 /// Whether a statement shares a transaction that is committed: a better way needs a migration of its own, without a transaction. That of a
 /// table which the transaction has made begins within it.
 pub fn is_in_transaction(statements: &[StatementOutcome], number: usize) -> bool {
     let is_unshared = |one: &StatementOutcome| one.found.as_ref().is_some_and(|found| found.is_unshared);
     number > 0 && is_committed(statements, number - 1) && !is_unshared(&statements[number - 1])
+}
+
+/// Whether a transaction that the statements begin is open at their end: the end of the session rolls it back.
+pub fn is_left_open<'s>(statements: impl Iterator<Item = &'s Statement>) -> bool {
+    statements.filter_map(Edge::of).fold(false, |is_open, edge| match edge {
+        Edge::Begins | Edge::Chains => true,
+        Edge::Ends => false,
+        Edge::Saves(_) | Edge::Returns(_) | Edge::Releases(_) => is_open,
+    })
 }
 
 /// Whether the statement at this place shares a transaction that is committed, and has no savepoints.
@@ -46,5 +55,25 @@ pub(crate) fn transaction(statements: &[StatementOutcome], place: usize) -> Tran
             Transaction::Bound
         }
         _ => Transaction::None,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::script::Script;
+
+    #[test]
+    fn a_transaction_without_its_end_is_left_open() {
+        for (sql, is_open) in [
+            ("BEGIN; ALTER TABLE t ADD z int", true),
+            ("BEGIN; ALTER TABLE t ADD z int; COMMIT", false),
+            ("BEGIN; SAVEPOINT a; SELECT 1; ROLLBACK TO a", true),
+            ("BEGIN; SELECT 1; COMMIT AND CHAIN; SELECT 1", true),
+            ("ALTER TABLE t ADD z int", false),
+        ] {
+            let script = Script::read(sql, None).unwrap();
+            assert_eq!(is_left_open(script.statements.iter()), is_open, "{sql}");
+        }
     }
 }

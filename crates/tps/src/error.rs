@@ -38,6 +38,15 @@ pub enum TpsError {
         /// Name of the database.
         database: String,
     },
+    /// pgbench's tables are not there, and the server is a standby.
+    #[error(
+        "database {database} has no table pgbench_branches in the search path, which the built-in scripts need, and this server is in \
+         recovery (a standby?): fill it on the primary, for example pgrig fill --scale 10 -h PRIMARY -d DBNAME"
+    )]
+    NoTablesOnStandby {
+        /// Name of the database.
+        database: String,
+    },
     /// pgbench's tables are in a schema that is not searched.
     #[error(
         "database {database} has pgbench_branches in schema {schema}, which is not in the search path: {way}, or make other tables \
@@ -190,6 +199,7 @@ impl Classified for TpsError {
             | Self::Request(_)
             | Self::Pipeline { .. }
             | Self::NoTables { .. }
+            | Self::NoTablesOnStandby { .. }
             | Self::OffPath { .. }
             | Self::Privilege { .. }
             | Self::Empty

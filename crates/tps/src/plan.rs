@@ -165,8 +165,10 @@ async fn branches(connection: &Connection, grant: &'static str) -> Result<i64, T
     if !exists(connection, "pgbench_branches").await? {
         let database = value(connection, "SELECT current_database()::text", &[]).await?;
         let elsewhere: Option<String> = value(connection, SCHEMA, &[]).await?;
+        let is_standby: bool = value(connection, "SELECT pg_is_in_recovery()", &[]).await?;
         return Err(match elsewhere {
             Some(schema) => TpsError::off_path(database, schema),
+            None if is_standby => TpsError::NoTablesOnStandby { database },
             None => TpsError::NoTables { database },
         });
     }

@@ -49,7 +49,7 @@ use crate::error::{BackupError, OnPath};
 use crate::held::Held;
 use crate::load::WalOfLoad;
 use crate::outcome::{DataSize, Increment, Outcome, Recovery, Trial};
-use crate::plan::Plan;
+use crate::plan::{LeftOut, Plan};
 use crate::programs::Programs;
 use crate::request::Request;
 use crate::verified::Verified;
@@ -161,11 +161,21 @@ async fn prepare(site: &Site<'_>, request: &Request) -> Result<Prepared, BackupE
 /// Refuses a plan without ways.
 fn possible(plan: Plan) -> Result<Plan, BackupError> {
     if plan.ways.is_empty() {
-        return Err(BackupError::NoWay(
-            plan.left_out.iter().map(|one| format!("{}: {}", one.way, one.why)).collect(),
-        ));
+        return Err(BackupError::NoWay(reasons(&plan.left_out)));
     }
     Ok(plan)
+}
+
+/// Each reason once, with the ways that it prevents.
+fn reasons(left_out: &[LeftOut]) -> Vec<String> {
+    let mut reasons: Vec<(&str, Vec<String>)> = Vec::new();
+    for one in left_out {
+        match reasons.iter_mut().find(|(why, _)| *why == one.why) {
+            Some((_, ways)) => ways.push(one.way.to_string()),
+            None => reasons.push((one.why.as_str(), vec![one.way.to_string()])),
+        }
+    }
+    reasons.into_iter().map(|(why, ways)| format!("{}: {why}", ways.join(", "))).collect()
 }
 
 /// Backs up, restores and verifies. Whatever happens, it removes backups and scratch servers.
@@ -458,5 +468,18 @@ fn remove(path: &Path) -> Result<(), BackupError> {
         Ok(found) if found.is_dir() => fs::remove_dir_all(path).on("delete", path),
         Ok(_) => fs::remove_file(path).on("delete", path),
         Err(_) => Ok(()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_reason_for_several_ways_is_given_once() {
+        let left_out = |way: &str, why: &str| LeftOut { way: way.parse().unwrap(), why: why.to_owned() };
+        let all =
+            [left_out("custom", "no right"), left_out("base", "no base"), left_out("plain", "no right")];
+        assert_eq!(reasons(&all), ["custom, plain: no right", "base: no base"]);
     }
 }

@@ -342,7 +342,7 @@ fn what_is_not_possible_is_refused_before_anything_is_done() {
         assert!(matches!(refused, BackupError::NoWay(_)));
         assert_says(
             &refused.to_string(),
-            &["pgrig can make no backup here: base: ", "max_wal_senders = 0", "wal_level = replica"],
+            &["pgrig can make no backup here: base", "max_wal_senders = 0", "wal_level = replica"],
         );
         let refused = rehearsed(&server, &target.clone().with_user("reader"), &["base"]).await.unwrap_err();
         assert_says(&refused.to_string(), &["may not replicate", "REPLICATION"]);

@@ -118,6 +118,19 @@ pub enum SampleError {
         /// The server's message.
         message: String,
     },
+    /// A sample row has a character that the encoding of the database lacks.
+    #[error(
+        "{table} would refuse the rows: {message}. {row}. Give values that the encoding of the database has, or fill a database of another \
+         encoding: CREATE DATABASE NAME ENCODING 'UTF8' TEMPLATE template0"
+    )]
+    Encoding {
+        /// Schema and name.
+        table: String,
+        /// The server's message.
+        message: String,
+        /// The row, as the server prints it.
+        row: String,
+    },
     /// A sample row is refused for another reason.
     #[error(
         "{table} would refuse the rows: {message}. {row}. Describe the column with --column {}",

@@ -92,7 +92,10 @@ const WILDCARDS: [char; 4] = ['*', '?', '[', ']'];
 const LONGEST_LABEL: usize = 200;
 
 pub(crate) fn label(text: &str) -> Result<String, String> {
-    if text.trim().is_empty() || text.contains(char::is_control) || text.contains(WILDCARDS) {
+    if text.trim().is_empty() {
+        return Err("it is empty: give a name, for example before".to_owned());
+    }
+    if text.contains(char::is_control) || text.contains(WILDCARDS) {
         return Err("give a name without *, ?, [, ] or control characters".to_owned());
     }
     let length = text.chars().count();
@@ -128,7 +131,7 @@ pub(crate) struct ServerChoice {
 #[derive(Clone, Debug, Default, Args)]
 #[command(next_help_heading = "Server")]
 pub(crate) struct ServerAddress {
-    /// Host name, or directory of the Unix socket [default: PGHOST; else the local socket if another option or variable names a server (see pgrig --help); else pgrig's own PostgreSQL]
+    /// Host name, or directory of the Unix socket [default: PGHOST; without it, the local socket if -d, -p, -U, PGPORT, PGDATABASE or PGSERVICE is set; otherwise pgrig's own PostgreSQL]
     #[arg(short = 'h', long)]
     pub(crate) host: Option<String>,
 
@@ -171,8 +174,18 @@ impl ServerChoice {
         ]);
         let own = embedded.given();
         let there = if is_uri { ", and -d names a database there" } else { "" };
+        let instead = match embedded.set.iter().find(|(name, _)| !embedded.defaults.contains(&name.as_str()))
+        {
+            Some((name, value)) => {
+                let options = shown(&[format!("-c {name}={value}")]);
+                format!(
+                    " (for the sessions of pgrig on another server, write PGOPTIONS={options} before the command)"
+                )
+            }
+            None => String::new(),
+        };
         Usage(format!(
-            "leave out {named}: with {own}, pgrig uses its own PostgreSQL{there}; or leave out {own}"
+            "leave out {named}: with {own}, pgrig uses its own PostgreSQL{there}; or leave out {own}{instead}"
         ))
     }
 
@@ -208,7 +221,7 @@ pub(crate) struct EmbeddedArgs {
     #[arg(long, value_name = "PROFILE")]
     pub(crate) profile: Option<Profile>,
 
-    /// Set a server setting, for example work_mem=64MB, in addition to the settings of the profile or instead of one of them; may be repeated. --set replaces all --set values of the last `server start`. `server start` keeps the new values; other commands use them once
+    /// Set a server setting, for example work_mem=64MB, in addition to the settings of the profile or instead of one of them; may be repeated. If --set is given, the --set values of the last `server start` do not apply. `server start` keeps the new values for later commands; other commands do not
     #[arg(long = "set", value_name = "NAME=VALUE", value_parser = setting)]
     pub(crate) set: Vec<(String, String)>,
 
@@ -307,7 +320,7 @@ fn setting(text: &str) -> Result<(String, String), String> {
 
 /// Manage pgrig's own PostgreSQL
 ///
-/// A command that names no server uses an instance: usually default, or the one of --instance. If the instance is not running, the command starts it, and stops it at the end. The data remain on disk. `pgrig server start` keeps an instance running, also for other programs. The files of an
+/// A command that names no server uses the instance that --instance names; without --instance, it uses default (`ddl` uses ddl, `testdb bench` uses testdb-bench). If the instance is not running, the command starts it, and stops it at the end. The data remain on disk. `pgrig server start` keeps an instance running, also for other programs. The files of an
 /// instance are under PGRIG_HOME (default: ~/.local/share/pgrig, for root /var/lib/pgrig). Its server listens on a Unix
 /// socket and does not run as root: if root starts it, it runs as user postgres or nobody.
 #[derive(Debug, Args)]

@@ -165,7 +165,14 @@ impl fmt::Display for Failure {
             add(error.to_string());
             next = error.source();
         }
-        f.write_str(&text)
+        f.write_str(&text)?;
+        // EMFILE, as Rust shows errors of the operating system.
+        let is_of_limit = text.ends_with("(os error 24)");
+        f.write_str(if is_of_limit {
+            ": raise the limit (ulimit -n 4096), or give fewer clients"
+        } else {
+            ""
+        })
     }
 }
 

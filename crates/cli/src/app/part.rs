@@ -110,6 +110,12 @@ pub(crate) fn part(
     Ok(part.map(|part| Part { run: named.unwrap_or(part.run), ..part }))
 }
 
+/// The variables that number this process as a part, and are set.
+pub(crate) fn numbering(variable: &dyn Fn(&str) -> Option<String>) -> Vec<&'static str> {
+    let names = ["SLURM_ARRAY_TASK_ID", "SLURM_PROCID", "JOB_COMPLETION_INDEX", "PGRIG_PART"];
+    names.into_iter().filter(|name| variable(name).is_some_and(|value| !value.is_empty())).collect()
+}
+
 /// The part by the variables of Slurm, Kubernetes or the user; none if they name none, or the only one.
 ///
 /// # Errors

@@ -15,7 +15,7 @@ use crate::app::args::{EmbeddedArgs, ServerAddress, ServerChoice};
 use crate::app::failure::{Failure, MachineFailure, Usage};
 use crate::app::instance::{create_database, refuse_new, run_sql, unreachable_at};
 use crate::app::printer::Printer;
-use crate::app::{pooler, recovery};
+use crate::app::{near, pooler, recovery, variables};
 
 /// `server` and `pgserver` know the oldest release each for itself, since neither uses the other.
 const _: () = assert!(server::OLDEST_MAJOR == pgserver::Major::OLDEST.number());
@@ -99,7 +99,7 @@ pub(crate) enum ServerKind {
 /// Decides which server the arguments select.
 ///
 /// # Errors
-/// If both are asked for.
+/// If both are asked for, or a variable is not UTF-8.
 pub(crate) fn server_kind(choice: &ServerChoice) -> Result<ServerKind, Usage> {
     if database_of_own(choice).is_some() {
         return Ok(ServerKind::Own);
@@ -107,6 +107,9 @@ pub(crate) fn server_kind(choice: &ServerChoice) -> Result<ServerKind, Usage> {
     let named = options(choice).names_a_server(&|_| None);
     if named && choice.address.embedded.any() {
         return Err(choice.of_two_servers());
+    }
+    if !choice.address.embedded.any() {
+        variables::check()?;
     }
     let named = named || !choice.address.embedded.any() && options(choice).names_a_server(&env);
     Ok(if named { ServerKind::Named } else { ServerKind::Own })
@@ -293,20 +296,23 @@ impl Chosen {
                 *embedded.running() = started;
                 Ok(self.target.connect_when_ready(&|text| printer.say(text)).await?)
             }
-            _ => Err(unreachable_at(&self.home, &self.target.host_list(), &error)
-                .map_or_else(|| self.refused(&self.target, error).into(), Failure::from)),
+            _ => Err(match unreachable_at(&self.home, &self.target.host_list(), &error) {
+                Some(stopped) => stopped.into(),
+                None => self.refused(&self.target, error).await.into(),
+            }),
         }
     }
 
     /// The error of a connection to one of the server's databases. createdb does not reach pgrig's own server, which stops with this
     /// command.
-    pub(crate) fn refused(&self, target: &Target, error: ConnectError) -> ConnectError {
-        match &self.kind {
+    pub(crate) async fn refused(&self, target: &Target, error: ConnectError) -> ConnectError {
+        let error = match &self.kind {
             Kind::Embedded(own) if target.is_embedded() => {
                 error.with_creation(&create_database(own.instance.name(), target.dbname()))
             }
             Kind::Embedded(_) | Kind::Named { .. } => error,
-        }
+        };
+        near::with_databases(target, error).await
     }
 
     /// The way to another database of pgrig's own server; none for a server that the user names.

@@ -86,10 +86,13 @@ pub(crate) struct Cli {
 pub(crate) fn parse(arguments: &[OsString]) -> Result<Cli, clap::Error> {
     let cli = parse_as_written(arguments).map_err(|error| mistakes::remedied(arguments, error))?;
     match &cli.verb {
-        Verb::Fill(fill) => match fill.level {
-            Some(level) => parse_as_written(&with_level(arguments, level)),
-            None => Ok(cli),
-        },
+        Verb::Fill(fill) => {
+            mistakes::refuse_twice(arguments)?;
+            match fill.level {
+                Some(level) => parse_as_written(&with_level(arguments, level)),
+                None => Ok(cli),
+            }
+        }
         _ => Ok(cli),
     }
 }

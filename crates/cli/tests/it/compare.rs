@@ -331,6 +331,12 @@ fn commands_that_cannot_be_judged_are_refused_before_anything_runs() {
     let rig = Rig::new();
     for (options, commands, said) in [
         ("", ["pgrig tps -S", "ls"], "command b (ls): begin the command with pgrig"),
+        (
+            "",
+            ["PGHOST=db pgrig tps", "pgrig tps"],
+            "begin the command with pgrig, and give -h db in it instead of PGHOST",
+        ),
+        ("", ["PGTZ=UTC pgrig tps", "pgrig tps"], "to set PGTZ for all commands, write it before pgrig ab"),
         ("", ["pgrig tps -S", "pgrig size 1GB"], "give one of fill, blockio"),
         ("", ["pgrig ddl m.sql --schema-file s.sql", "pgrig tps"], "give one of fill, blockio"),
         ("", ["pgrig backup rehearse -d a", "pgrig tps"], "give one of fill, blockio"),

@@ -37,6 +37,26 @@ fn a_better_way_that_failed_is_no_statement_to_paste() {
     assert!(!failed.contains(pasted), "{failed}");
 }
 
+#[test]
+fn a_migration_that_does_not_commit_gets_a_hint() {
+    let rig = Rig::new();
+    let schema = "CREATE TABLE t (id int PRIMARY KEY);";
+    let open = told(&rig, schema, "BEGIN; ALTER TABLE t ADD z int", &[]);
+    assert_says(&open, &["hint: the migration ends in its transaction", "add COMMIT at its end"]);
+    let committed = told(&rig, schema, "BEGIN; ALTER TABLE t ADD z int; COMMIT", &[]);
+    assert!(!committed.contains("ends in its transaction"), "{committed}");
+}
+
+#[test]
+fn a_file_after_c_is_no_sql() {
+    let rig = Rig::new();
+    let file = rig.home.path().join("m.sql");
+    fs::write(&file, "ALTER TABLE t ADD z int").unwrap();
+    let ran = rig.run(&format!("ddl -c {} --schema-file {0}", file.display()));
+    assert_eq!(ran.code, Some(2), "{ran:#?}");
+    assert_says(&ran.stderr, &["-c takes SQL, and ", "m.sql without -c"]);
+}
+
 /// Later migrations drop a constraint by this name.
 #[test]
 fn a_better_way_has_the_name_that_the_server_chose() {

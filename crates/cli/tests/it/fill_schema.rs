@@ -419,6 +419,7 @@ fn what_does_not_go_together_is_refused() {
     }
     for (arguments, said) in [
         ("--all-tables --rows 10", "no table to fill"),
+        ("--all-tables --rows 10 --schema nosuch", "--schema nosuch: there is no such schema; there are "),
         ("--all-tables --rows 10 --unlogged", "(ALTER TABLE orders SET UNLOGGED)"),
         ("--all-tables --rows 10 --brim", "--table NAME"),
         ("--all-tables --rows 10 --probe scan", "--table NAME"),

@@ -303,3 +303,96 @@ fn tables_that_exist_are_created_elsewhere_by_the_options_that_the_error_names()
         assert_eq!(filled.code, Some(0), "{filled:#?}");
     }
 }
+
+#[test]
+fn a_database_that_is_misspelt_or_quoted_is_named_as_it_has_to_be_given() {
+    let rig = Rig::new();
+    let server = rig.server("");
+    server.execute("CREATE DATABASE shop");
+    server.execute("CREATE DATABASE \"UPPER\"");
+    for (name, said) in [
+        ("shp", "did you mean shop? Otherwise, run pgrig server psql "),
+        ("upper", "did you mean UPPER? Otherwise, run pgrig server psql "),
+        ("\"UPPER\"", "; give the name without the quotes of SQL: UPPER"),
+    ] {
+        for arguments in ["fill 1MB --instance default -d", "server psql"] {
+            let ran = Ran::from(rig.command(arguments).arg(name).output().unwrap());
+            assert_eq!(ran.code, Some(1), "pgrig {arguments} {name}: {ran:#?}");
+            assert!(ran.stderr.contains(said), "pgrig {arguments} {name}: {ran:#?}");
+        }
+        let url = server.url.replace("/postgres?", &format!("/{}?", name.replace('"', "%22")));
+        let ran = rig.run(&format!("fill 1MB -d {url}"));
+        let said = said.trim_end_matches("run pgrig server psql ");
+        assert!(ran.stderr.contains(said), "{name}: {ran:#?}");
+    }
+}
+
+/// As an unset variable, it would lead to pgrig's own server.
+#[test]
+fn a_variable_that_is_not_utf_8_is_refused() {
+    use std::os::unix::ffi::OsStringExt;
+    let rig = Rig::new();
+    for name in ["PGHOST", "PGDATABASE", "PGUSER"] {
+        let odd = std::ffi::OsString::from_vec(vec![0xff]);
+        let ran = Ran::from(rig.command("fill 1MB").env(name, odd).output().unwrap());
+        assert_eq!(ran.code, Some(2), "{name}: {ran:#?}");
+        assert!(ran.stderr.contains(&format!("{name} is not UTF-8: set it in UTF-8")), "{name}: {ran:#?}");
+    }
+    assert!(!rig.home.path().join("instances").exists());
+}
+
+#[test]
+fn psql_of_an_instance_or_an_address_is_refused_with_the_option() {
+    let rig = Rig::new();
+    rig.done("server start --instance old");
+    rig.done("server stop --instance old");
+    let ran = rig.run("server psql old");
+    assert_eq!(ran.code, Some(2), "{ran:#?}");
+    assert!(ran.stderr.contains("to name an instance, give --instance old"), "{ran:#?}");
+    let ran = rig.run("server psql postgresql://u:secret@db/shop");
+    assert_eq!(ran.code, Some(2), "{ran:#?}");
+    assert!(ran.stderr.contains("takes no connection string"), "{ran:#?}");
+    assert!(!ran.stderr.contains("secret"), "{ran:#?}");
+}
+
+#[test]
+fn a_part_by_variables_names_them() {
+    let rig = Rig::new();
+    let mut command = rig.command("tps -S -t 1");
+    let ran = command
+        .env("SLURM_ARRAY_TASK_ID", "1")
+        .env("SLURM_ARRAY_TASK_COUNT", "4")
+        .env("SLURM_ARRAY_TASK_MIN", "1");
+    let ran = Ran::from(ran.output().unwrap());
+    assert_eq!(ran.code, Some(2), "{ran:#?}");
+    assert!(ran.stderr.contains("make this run part 1 of 4"), "{ran:#?}");
+    assert!(ran.stderr.contains("give -n; for a run of its own, unset SLURM_ARRAY_TASK_ID"), "{ran:#?}");
+}
+
+#[test]
+fn the_template_of_new_databases_is_not_filled() {
+    let rig = Rig::new();
+    let ran = rig.run("fill 1MB --instance default -d template1");
+    assert_eq!(ran.code, Some(2), "{ran:#?}");
+    assert!(ran.stderr.contains("template1 is the template of every new database"), "{ran:#?}");
+}
+
+#[test]
+fn a_misspelt_placeholder_of_micro_is_named() {
+    let rig = Rig::new();
+    let ran = Ran::from(rig.command("micro").args(["--statement", "SELECT {row}"]).output().unwrap());
+    assert_eq!(ran.code, Some(2), "{ran:#?}");
+    assert!(ran.stderr.contains("the placeholder of the number of rows is {rows}"), "{ran:#?}");
+}
+
+#[test]
+fn values_that_the_encoding_lacks_are_named() {
+    let rig = Rig::new();
+    let server = rig.server("");
+    server.execute("CREATE DATABASE latin ENCODING 'LATIN1' LOCALE 'C' TEMPLATE template0");
+    server.database("latin").execute("CREATE TABLE city (name text)");
+    let mut command = rig.command("fill --table city --rows 5 --instance default -d latin --column");
+    let ran = Ran::from(command.arg("name=list(日本)").output().unwrap());
+    assert_eq!(ran.code, Some(2), "{ran:#?}");
+    assert!(ran.stderr.contains("Give values that the encoding of the database has, or fill"), "{ran:#?}");
+}

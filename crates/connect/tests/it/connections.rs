@@ -147,6 +147,28 @@ fn what_the_server_refuses() {
 }
 
 #[test]
+fn the_source_of_a_wrong_setting_and_the_port_of_another_socket_are_named() {
+    let server = server::plain();
+    run(async {
+        let socket = format!("host={} port={}", server.socket_dir(), server.port());
+        let session = format!("{socket} user=postgres dbname=postgres");
+        let message = refused(&session, &[("PGTZ", "Mars")]).await;
+        assert_says(&message, &["22023", "Mars", "comes from PGTZ, the options"]);
+        let message = refused(&session, &[("PGOPTIONS", "work_mem=1MB")]).await;
+        assert_says(&message, &["42601", "write -c before each setting: '-c work_mem=1MB'"]);
+        let message = refused(&session.replace("dbname=postgres", "dbname=localhost:1"), &[]).await;
+        assert_says(
+            &message,
+            &["to name a host, give -d postgresql://localhost:1/DBNAME; otherwise run createdb"],
+        );
+
+        let elsewhere = session.replace(&format!("port={}", server.port()), "port=1");
+        let message = refused(&elsewhere, &[]).await;
+        assert_says(&message, &[format!("the socket of port {0}: give -p {0}", server.port()).as_str()]);
+    });
+}
+
+#[test]
 fn tls_modes_with_the_right_authority() {
     let tls = server::tls();
     let root = format!("sslrootcert={}", tls.file("root.crt").display());

@@ -403,6 +403,9 @@ fn remedy(error: &ServerError, is_expression: bool) -> &'static str {
             "; i exists only in expressions: give the expression without --statement, or make i in the statement: SELECT … FROM \
              generate_series(1, {rows}) AS g(i)"
         }
+        SqlState::SYNTAX_ERROR if !is_expression && error.message.contains("at or near \"{\"") => {
+            "; the placeholder of the number of rows is {rows}, and that of a candidate's table, with --ddl, {table}"
+        }
         SqlState::SYNTAX_ERROR if error.message.contains("multiple commands") => {
             "; put SQL that is not timed into --setup"
         }

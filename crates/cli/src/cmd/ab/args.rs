@@ -29,13 +29,13 @@ pub(crate) struct AbArgs {
     #[arg(value_name = "COMMAND", required = true, num_args = 2..)]
     pub(crate) commands: Vec<String>,
 
-    /// Measure N rounds, after a warm-up round. Each judged figure of each command after the first is a comparison. A verdict other than
-    /// inconclusive needs 6 rounds for 1 comparison, 7 for 2 or 3, and 8 for 4 to 6
+    /// Measure N rounds, after a warm-up round. The number of comparisons is the number of judged figures times the number of commands after
+    /// the first. A verdict other than inconclusive needs 6 rounds for 1 comparison, 7 for 2 or 3, and 8 for 4 to 6
     #[arg(long, value_name = "N", default_value = "10", value_parser = value_parser!(u16).range(1..=MOST_ROUNDS))]
     pub(crate) rounds: u16,
 
-    /// Give the runs of the first command the label LABEL-a, those of the second LABEL-b … [default: the id of the
-    /// comparison instead of LABEL]
+    /// Give the runs of the first command the label LABEL-a, those of the second LABEL-b … [default: LABEL is the
+    /// id of the comparison]
     #[arg(long, value_name = "LABEL", value_parser = crate::app::args::label)]
     pub(crate) label: Option<String>,
 

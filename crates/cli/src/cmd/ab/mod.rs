@@ -21,7 +21,7 @@ use tempfile::TempDir;
 use tokio::process::Command;
 use tokio::runtime::Builder;
 
-use crate::app::command_line::without_passwords;
+use crate::app::command_line::{self, without_passwords};
 use crate::app::failure::{BadResult, Context, Failure, MachineFailure, Usage};
 use crate::app::interrupt::{self, interrupted};
 use crate::app::output::{Existing, refuse_unwritable};
@@ -95,6 +95,23 @@ pub(crate) fn run(arguments: &AbArgs, printer: &Printer) -> Result<(), Failure> 
     work.end(rounds)
 }
 
+/// The remedy for a command that does not begin with pgrig: one that begins with a variable, for example.
+fn without_pgrig(words: &[String]) -> String {
+    const OPTIONS: [(&str, &str); 4] =
+        [("PGHOST", "-h"), ("PGPORT", "-p"), ("PGUSER", "-U"), ("PGDATABASE", "-d")];
+    let begin = "begin the command with pgrig";
+    let Some((name, value)) = words.first().and_then(|word| word.split_once('=')) else {
+        return begin.to_owned();
+    };
+    match OPTIONS.iter().find(|(variable, _)| *variable == name) {
+        Some((_, option)) => {
+            let option = command_line::shown(&[(*option).to_owned(), value.to_owned()]);
+            format!("{begin}, and give {option} in it instead of {name}")
+        }
+        None => format!("{begin}: to set {name} for all commands, write it before pgrig ab"),
+    }
+}
+
 /// The commands, checked before anything runs.
 fn arms(arguments: &AbArgs, label: &str) -> Result<Vec<Arm>, Failure> {
     let own = std::env::current_exe().context("cannot find pgrig's own program")?;
@@ -108,7 +125,7 @@ fn arms(arguments: &AbArgs, label: &str) -> Result<Vec<Arm>, Failure> {
         let is_pgrig =
             words.first().is_some_and(|word| Path::new(word).file_name() == Some("pgrig".as_ref()));
         if !is_pgrig {
-            return Err(refused("begin the command with pgrig".to_owned()));
+            return Err(refused(without_pgrig(&words)));
         }
         if words.len() == 1 {
             return Err(refused("no command follows pgrig: put each command line in quotes".to_owned()));

@@ -23,7 +23,7 @@ pub(crate) struct ToolArgs {
     pub(crate) tool_restore: Vec<String>,
 
     /// Store WAL with this shell command, for a --tool-restore with {time}; needs --load. pgrig starts it after the backup. After the load,
-    /// pgrig closes its standard input: the command must then store the remaining WAL, and exit with 0. For several such tools, repeat --tool-wal in the same order
+    /// pgrig closes its standard input: the command must then store the remaining WAL, and exit with 0. If several --tool-restore have {time}, give one --tool-wal for each of them, in the same order
     #[arg(long, value_name = "COMMAND", requires_all = ["tool_backup", "load"])]
     pub(crate) tool_wal: Vec<String>,
 

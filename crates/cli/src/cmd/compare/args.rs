@@ -73,7 +73,7 @@ pub(crate) struct CompareArgs {
 #[derive(Clone, Debug, Args)]
 pub(crate) struct JudgeArgs {
     /// Give the verdict "improved" or "regressed" only if the change is at least PERCENT of the baseline, and "no change" only if
-    /// the whole confidence interval of the change lies within ± PERCENT
+    /// the whole confidence interval of the change lies between -PERCENT and +PERCENT of the baseline
     #[arg(long, value_name = "PERCENT", default_value = "5%", value_parser = crate::app::args::share)]
     pub(crate) threshold: f64,
 

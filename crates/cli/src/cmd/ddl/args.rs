@@ -66,8 +66,8 @@ pub(crate) struct DdlArgs {
     pub(crate) model: Option<PathBuf>,
 
     /// Forecast for this number of rows in each table, or in individual tables: --rows orders=1000000,items=3*orders. With -d or
-    /// --model, pgrig forecasts for at most as many rows as the original has, even if N is larger. To forecast for more rows, give
-    /// TABLE=ROWS [default: as many as the original; with --schema-file, 100000]
+    /// --model, N is an upper limit: a table for which the original has fewer rows keeps their number. TABLE=ROWS sets the number, also
+    /// above the original's [default: as many as the original; with --schema-file, 100000]
     #[arg(long, value_name = "N|TABLE=ROWS", value_parser = rows, conflicts_with = "size", help_heading = "Tables")]
     pub(crate) rows: Option<RowsArg>,
 
@@ -273,6 +273,11 @@ impl DdlArgs {
             let text = input::file_or_stdin(path).map_err(|error| unread(&name, &error))?;
             let read = Script::read(&text, Some(&name)).and_then(|script| self.in_transactions(script));
             scripts.push(read.map_err(|error| Usage(format!("{name}, {error}")))?);
+        }
+        if let Some(file) = self.command.iter().find(|text| Path::new(text).is_file()) {
+            let text =
+                format!("-c takes SQL, and {0} is a file: to run it, write {0} without -c", shell_word(file));
+            return Err(Usage(text).into());
         }
         if !self.command.is_empty() {
             let texts: Vec<_> =

@@ -5,7 +5,7 @@ use std::fmt::Write as _;
 use ddl::find::LockMode;
 use ddl::{
     Effects, Keeper, Outcome, Statement, StatementOutcome, better_statements, better_way, is_in_transaction,
-    keepers,
+    is_left_open, keepers,
 };
 
 use crate::cmd::ddl::limits::{self, ADVISED, InForce, Timeout};
@@ -56,6 +56,11 @@ pub(crate) fn of(outcome: &Outcome, version: u32) -> Vec<String> {
         hints.extend(limiting(&statements, number, is_in_transaction));
     }
     hints.extend(limits::under(&statements));
+    if is_left_open(statements.iter().copied()) {
+        hints.push(
+            "hint: the migration ends in its transaction, which psql would then roll back: add COMMIT at its end".to_owned(),
+        );
+    }
     hints
 }
 

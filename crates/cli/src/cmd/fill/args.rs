@@ -20,7 +20,7 @@ use crate::cmd::fill::mark::Marks;
 const SCALE: &str = "Instead of SIZE:\n\
     - pgbench's tables: pgbench's scale; scale 1 is 100,000 rows of pgbench_accounts\n\
     - --model: SCALE times the original's rows of each table, for example 0.1\n\
-    - --ddl or --all-tables, without --rows: a table without foreign keys gets 10,000*SCALE rows, any other table 3 times the rows of the largest table that it references\n\
+    - --ddl or --all-tables, without --rows: a table without foreign keys gets 10,000*SCALE rows, any other table 3 times as many rows as the largest table that it references\n\
     - --ddl or --all-tables, with --rows N: each table gets N*SCALE rows; SCALE does not change numbers of --rows TABLE=N";
 
 /// Fill a server with test data of a given size
@@ -85,7 +85,7 @@ pub(crate) struct FillArgs {
     pub(crate) append: bool,
 
     /// Fill this one table: TABLE or SCHEMA.TABLE. It must exist, or --ddl must create it. The rows satisfy its constraints
-    #[arg(long, value_name = "TABLE", value_parser = table, help_heading = "Your own tables", conflicts_with = "series")]
+    #[arg(long, value_name = "TABLE", value_parser = one_table, help_heading = "Your own tables", conflicts_with = "series")]
     pub(crate) table: Option<String>,
 
     /// Run this SQL file (- is standard input) to create the tables, then fill all of them, or only the one that --table names
@@ -264,8 +264,8 @@ pub(crate) struct FillArgs {
     #[arg(short = 'I', long, value_name = "STEPS", overrides_with = "data_only", help_heading = "Steps")]
     pub(crate) init_steps: Option<Letters>,
 
-    /// Start an interrupted fill from the beginning instead of completing it. For pgbench's tables, also give --drop. pgrig does not
-    /// empty other tables: before you give --no-resume, drop the tables that --ddl or --model created, and run TRUNCATE on other tables of your own
+    /// Start an interrupted fill from the beginning instead of completing it. For pgbench's tables, give --no-resume --drop. Otherwise, first
+    /// drop the tables that --ddl or --model created, or run TRUNCATE on your existing tables; then give --no-resume
     #[arg(long, help_heading = "Steps")]
     pub(crate) no_resume: bool,
 
@@ -324,6 +324,14 @@ fn table(text: &str) -> Result<String, String> {
         return Err("it is empty: give the name of a table, for example orders".to_owned());
     }
     Ok(text.to_owned())
+}
+
+/// The table of `--table`.
+fn one_table(text: &str) -> Result<String, String> {
+    if text.contains(',') && !text.contains('"') {
+        return Err("--table takes one table; for several, give --all-tables, and --exclude-table TABLE for each of the others".to_owned());
+    }
+    table(text)
 }
 
 /// The partitions in the form of the request.

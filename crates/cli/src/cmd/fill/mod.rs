@@ -66,6 +66,10 @@ pub(crate) fn run(arguments: &FillArgs, printer: &Printer) -> Result<(), Failure
     }
     let spent = Cell::new(None);
     on_server(&arguments.server, &mut Builder::new_multi_thread(), printer, async |home, chosen| {
+        if chosen.target.dbname() == "template1" {
+            let text = "template1 is the template of every new database, which would get the tables, too: give another database with -d";
+            return Err(Usage(text.to_owned()).into());
+        }
         let requests = (schema.as_ref(), single.as_ref());
         let filled = Box::pin(all_or_one(arguments, requests, home, chosen, printer)).await;
         spent.set(filled.map_err(|failure| elsewhere(failure, chosen))?);

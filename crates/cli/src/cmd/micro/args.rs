@@ -94,7 +94,7 @@ pub(crate) struct MicroArgs {
     pub(crate) budget: Option<Length>,
 
     /// Give the verdict "faster" or "slower" only if the difference is at least PERCENT of the first candidate's time, and "no
-    /// change" only if the whole confidence interval of the difference lies within ± PERCENT
+    /// change" only if the whole confidence interval of the difference lies between -PERCENT and +PERCENT of that time
     #[arg(long, value_name = "PERCENT", default_value = "1%", value_parser = share, help_heading = "Method")]
     pub(crate) threshold: f64,
 

@@ -2,7 +2,7 @@
 
 use clap::Arg;
 
-use super::{TWO_MIGRATIONS, command_of, foreign, intended, is_verb, path};
+use super::{TWO_MIGRATIONS, borrowed, command_of, foreign, intended, is_verb, path};
 use crate::app::command_line::shown;
 use crate::app::size::Size;
 
@@ -21,6 +21,7 @@ pub(super) fn remedy(words: &[String], option: &str) -> Option<String> {
         .or_else(|| of_fill(words, &names, option))
         .or_else(|| of_backup(words, &names, option))
         .or_else(|| of_others(words, &names, option))
+        .or_else(|| borrowed::remedy(words, &names, option))
         .or_else(|| foreign::command_first(words, option))
         .or_else(|| foreign::remedy(words, &names, option))?;
     Some(text + "\n")
@@ -197,9 +198,28 @@ fn way(words: &[String], option: &str) -> Option<String> {
             Some('p') => "--way plain".to_owned(),
             _ => "--way plain, custom, directory, base or base-tar".to_owned(),
         },
+        "-Z" | "--compress" | "--compression" => format!("--way {}", shown(&[compressed(words, option)])),
         _ => return None,
     };
     Some(format!("pgrig backup rehearse has no {option}: give {told}"))
+}
+
+/// The way with the compression of an option of pg_dump's: a method, a level of gzip, or both like `zstd:3`.
+fn compressed(words: &[String], option: &str) -> String {
+    let given = intended::value_of(words, option).filter(|value| !value.starts_with('-'));
+    let method = match given {
+        Some(level) if level.parse::<u8>().is_ok() => format!("gzip={level}"),
+        Some(method) => method.replacen(":level=", "=", 1).replacen(':', "=", 1),
+        None => "zstd".to_owned(),
+    };
+    let is_of_dump =
+        |way: &String| ["plain", "custom", "directory"].iter().any(|format| way.starts_with(*format));
+    let way = intended::value_of(words, "--way").filter(is_of_dump).filter(|way| !way.contains(':'));
+    let way = way.unwrap_or_else(|| "custom".to_owned());
+    match way.split_once(',') {
+        Some((format, jobs)) => format!("{format}:{method},{jobs}"),
+        None => format!("{way}:{method}"),
+    }
 }
 
 /// The remedy for options that other verbs do not have.
@@ -240,6 +260,13 @@ fn of_others(words: &[String], names: &[&str], option: &str) -> Option<String> {
 fn explained(words: &[String]) -> String {
     let mut words = words.to_vec();
     words.splice(..1, ["fill".to_owned()]);
+    let is_amount = |word: &String| {
+        word.parse::<Size>().is_ok()
+            || ["-s", "--scale", "--rows"].iter().any(|option| word.starts_with(option))
+    };
+    if !words.iter().any(is_amount) {
+        words.insert(1, "1GB".to_owned());
+    }
     words.push("--explain".to_owned());
     format!("pgrig {}", shown(&words))
 }
@@ -271,6 +298,7 @@ mod tests {
             ("backup --rto 4h rehearse -d shop", "--rto", "pgrig backup rehearse --rto 4h -d shop"),
             ("backup --restore a.dump", "--restore", "pgrig backup check --restore a.dump"),
             ("size --ddl schema.sql 10GB", "--ddl", "pgrig fill --ddl schema.sql 10GB --explain"),
+            ("size --all-tables", "--all-tables", "pgrig fill 1GB --all-tables --explain"),
             ("fill --size 10MB -d shop", "--size", "pgrig fill 10MB -d shop"),
             ("blockio --size=10MB", "--size", "pgrig blockio 10MB"),
             ("fill 5MB --size 6MB -d shop", "--size", "pgrig fill 5MB -d shop"),

@@ -101,7 +101,7 @@ pub(super) fn free_port(words: &[String]) -> String {
 }
 
 /// ` --instance NAME`, if the words name an instance.
-fn instance(words: &[String]) -> String {
+pub(super) fn instance(words: &[String]) -> String {
     let name = intended::value_of(words, "--instance").filter(|name| !name.starts_with('-'));
     name.map_or_else(String::new, |name| format!(" --instance {}", shown(&[name])))
 }

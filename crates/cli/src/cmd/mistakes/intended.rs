@@ -188,7 +188,7 @@ pub(super) fn initialize(words: &[String]) -> String {
 }
 
 /// Whether a word is this option with its value: `-p5432`, `--port=5432`.
-fn is_joined(word: &str, option: &str) -> bool {
+pub(super) fn is_joined(word: &str, option: &str) -> bool {
     let value = word.strip_prefix(option).filter(|value| !value.is_empty());
     value.is_some_and(|value| !option.starts_with("--") || value.starts_with('='))
 }

@@ -41,6 +41,10 @@ pub(super) fn remedy(words: &[String], word: &str) -> Option<String> {
             option(format!("a file of SQL, give --from {word}"))
         }
         ["testdb", "new" | "serve", ..] => option(format!("the database to copy, give --template {word}")),
+        ["testdb", "list", ..] => option(format!("a database, give -d {word}")),
+        ["runs", "list", ..] => {
+            Some(format!("unexpected argument {word}: to show one run, run pgrig runs show {word}\n"))
+        }
         ["testdb", "bench", ..] => {
             Some(format!("write -- before the command to measure: {}\n", intended::bench(words, word)))
         }

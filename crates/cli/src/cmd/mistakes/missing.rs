@@ -42,6 +42,7 @@ pub(super) fn remedy(words: &[String]) -> Option<String> {
         ["model", "check", ..] => {
             "give the original, then the copy, for example: pgrig model check shop copy"
         }
+        ["man", ..] => "give a directory for the man pages, for example: pgrig man man1",
         ["completions", ..] => "give the name of the shell, for example: pgrig completions bash",
         ["runs", "rm", ..] => "give the runs to remove: their ids or labels (pgrig runs list shows them)",
         ["runs", "export", ..] => {

@@ -1,5 +1,7 @@
 //! Adds remedies to errors of the command line.
 
+mod borrowed;
+mod commands;
 mod elsewhere;
 mod foreign;
 mod intended;
@@ -104,7 +106,49 @@ pub(crate) fn remedied(arguments: &[OsString], mut error: Error) -> Error {
     if text.is_none() && matches!(error.kind(), ErrorKind::UnknownArgument | ErrorKind::InvalidValue) {
         tips::leave_out(&mut error);
     }
-    text.map_or_else(|| error, |text| Error::raw(ErrorKind::InvalidValue, with_password(&words, text)))
+    match text {
+        Some(text) => Error::raw(ErrorKind::InvalidValue, with_password(&words, masked(&words, text))),
+        None => without_password(&words, error),
+    }
+}
+
+/// Options of `fill` of which a second one would silently replace the first, with the remedy.
+const ONCE: [(&[&str], &str); 4] = [
+    (&["-d", "--dbname"], "run the command once for each database"),
+    (&["--ddl", "--schema-file", "--from"], "give all files as one: cat FILE FILE | pgrig fill --ddl -"),
+    (&["--table"], "run the command once for each table, or give --all-tables"),
+    (&["--model"], "run the command once for each model"),
+];
+
+/// Refuses an option that is given twice. Others may replace those of --level.
+pub(crate) fn refuse_twice(arguments: &[OsString]) -> Result<(), Error> {
+    let words: Vec<String> =
+        arguments.iter().skip(1).map(|argument| argument.to_string_lossy().into_owned()).collect();
+    for (options, remedy) in ONCE {
+        let is_it =
+            |word: &&String| options.iter().any(|option| word == option || intended::is_joined(word, option));
+        if words.iter().filter(is_it).count() > 1 {
+            let text = format!("{} is given twice: {remedy}\n", options[0]);
+            return Err(Error::raw(ErrorKind::ArgumentConflict, text));
+        }
+    }
+    Ok(())
+}
+
+/// The text without the passwords of connection strings.
+fn masked(words: &[String], text: String) -> String {
+    let odd = words.iter().filter(|word| has_password(word));
+    odd.fold(text, |text, word| text.replace(word.as_str(), &shown(std::slice::from_ref(word))))
+}
+
+/// clap's own error without the passwords of connection strings.
+fn without_password(words: &[String], error: Error) -> Error {
+    let text = error.to_string();
+    let without = masked(words, text.clone());
+    if without == text {
+        return error;
+    }
+    Error::raw(error.kind(), without.trim_start_matches("error: ").to_owned())
 }
 
 /// The remedy, and the place for the password that the command in it lacks.
@@ -172,7 +216,7 @@ fn two_migrations(words: &[String], error: &Error) -> Option<String> {
 fn not_text(arguments: &[OsString]) -> Option<String> {
     let argument = arguments.iter().skip(1).find(|argument| argument.to_str().is_none())?;
     let shown = argument.display();
-    Some(format!("the argument \"{shown}\" is not UTF-8: write it in UTF-8; a file may need another name\n"))
+    Some(format!("the argument \"{shown}\" is not UTF-8: write it in UTF-8; rename a file of this name\n"))
 }
 
 /// The text that clap's error has of this kind, if it is a single one.
@@ -191,6 +235,9 @@ fn verb(words: &[String], error: &Error) -> Option<String> {
     }
     if ["restore", "pg_restore"].contains(&word) {
         return Some(intended::restore(words, word));
+    }
+    if let Some(meant) = commands::instead(words, word) {
+        return Some(format!("there is no command {word}: {meant}\n"));
     }
     let known = |(words, _): &&(&[&str], &str)| words.contains(&word.to_ascii_lowercase().as_str());
     if let Some((_, instead)) = INSTEAD.iter().find(known) {
@@ -220,14 +267,16 @@ fn verb(words: &[String], error: &Error) -> Option<String> {
     Some(format!("{path} has no command {word}: give one of {}\n", names.join(", ")))
 }
 
-/// The command that clap proposes for one that does not exist.
+/// The command that clap proposes for one that does not exist, if the two are alike.
 fn suggested(error: &Error) -> Option<&str> {
-    match error.get(ContextKind::SuggestedSubcommand)? {
-        ContextValue::String(one) => Some(one),
+    let proposed = match error.get(ContextKind::SuggestedSubcommand)? {
+        ContextValue::String(one) => Some(one.as_str()),
         // The most similar one is last.
         ContextValue::Strings(several) => several.last().map(String::as_str),
         _ => None,
-    }
+    }?;
+    let given = string(error, ContextKind::InvalidSubcommand)?;
+    tips::is_like_command(given, proposed).then_some(proposed)
 }
 
 /// The command that the first words name, and these words: `pgrig testdb`.

@@ -8,6 +8,9 @@ use crate::cmd::line::Cli;
 /// Units that belong to the number before them.
 const UNITS: [&str; 9] = ["b", "kb", "mb", "gb", "tb", "kib", "mib", "gib", "tib"];
 
+/// The end of a range that has no other.
+const MOST: &str = "9223372036854775807";
+
 /// The remedy for a negative number, which looks like an option.
 pub(super) fn negative(words: &[String], argument: &str) -> Option<String> {
     let digits = argument.strip_prefix('-')?;
@@ -64,9 +67,10 @@ pub(super) fn number(error: &Error) -> Option<String> {
     if let Some((before, range)) = text.split_once(" is not in ") {
         let range = range.lines().next().unwrap_or_default();
         let rest = &text[before.len() + " is not in ".len() + range.len()..];
-        let (low, high) = range.split_once("..=")?;
+        let (low, high) = range.split_once("..=").or_else(|| range.split_once(".."))?;
         let before = before.trim_start_matches("error: ");
-        return Some(format!("{before} is out of range: give {low} to {high}{rest}"));
+        let possible = if high == MOST { format!("{low} or more") } else { format!("{low} to {high}") };
+        return Some(format!("{before} is out of range: give {possible}{rest}"));
     }
     let instead = [
         ("invalid digit found in string", "give a whole number"),

@@ -41,6 +41,11 @@ pub(super) fn is_like(given: &str, known: &str) -> bool {
     is_part || osa_distance(given, known) <= longer / 4
 }
 
+/// The same for commands, whose names are short: one letter may always be wrong, or stand in another place.
+pub(super) fn is_like_command(given: &str, known: &str) -> bool {
+    is_like(given, known) || osa_distance(given, known) == 1
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -65,6 +70,16 @@ mod tests {
             ("csh", "zsh"),
         ] {
             assert!(!is_like(given, known), "{given} {known}");
+        }
+    }
+
+    #[test]
+    fn another_command_is_not_proposed() {
+        for (given, known) in [("fil", "fill"), ("strat", "start"), ("tp", "tps"), ("dll", "ddl")] {
+            assert!(is_like_command(given, known), "{given} {known}");
+        }
+        for (given, known) in [("upgrade", "prune"), ("reset", "server"), ("reload", "logs")] {
+            assert!(!is_like_command(given, known), "{given} {known}");
         }
     }
 }

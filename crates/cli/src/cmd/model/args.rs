@@ -70,7 +70,7 @@ pub(crate) struct CaptureArgs {
 
     /// Do not replace the texts of this column: TABLE.COLUMN; may be repeated. The model then contains the
     /// column's most common texts and the bounds of its histogram, even those that occur in fewer than --k
-    /// rows. If the column contains long numbers (see --k), keep each number that occurs in at least --k rows
+    /// rows. Of a column with long numbers (see --k), keep only the numbers that occur in at least --k rows
     #[arg(long, value_name = "COLUMN", help_heading = "Privacy")]
     pub(crate) keep_values: Vec<String>,
 

@@ -143,10 +143,13 @@ async fn connected(
     chosen: &Chosen,
     printer: &Printer,
 ) -> Result<Connection, ConnectError> {
-    let connected = target.connect_when_ready(&|text| printer.say(text)).await;
-    connected.map_err(|error| {
-        chosen.refused(target, error).with_another_database(&format!("give another {argument}"))
-    })
+    match target.connect_when_ready(&|text| printer.say(text)).await {
+        Ok(connection) => Ok(connection),
+        Err(error) => {
+            let error = chosen.refused(target, error).await;
+            Err(error.with_another_database(&format!("give another {argument}")))
+        }
+    }
 }
 
 fn queries(directory: &Path) -> Result<Vec<Query>, Failure> {

@@ -4,14 +4,15 @@ use std::ffi::OsString;
 use std::io;
 use std::process::Command;
 
-use connect::Target;
-use pgserver::{Home, Running};
+use connect::{SqlState, Target};
+use pgserver::{Home, Instance, Running};
+use server::quote::shell_word;
 use tokio::runtime::Builder;
 
 use crate::app::failure::{Failure, MachineFailure, Usage};
 use crate::app::instance::{create_database, existing_to_use};
-use crate::app::interrupt;
 use crate::app::printer::Printer;
+use crate::app::{interrupt, near};
 
 /// Variables with which libpq would connect elsewhere, or refuse the instance's socket or its authentication.
 const IN_THE_WAY: [&str; 10] = [
@@ -26,6 +27,9 @@ const IN_THE_WAY: [&str; 10] = [
     "PGGSSENCMODE",
     "PGTARGETSESSIONATTRS",
 ];
+
+/// A phrase for people; the text itself may hold a password.
+const CONNECTION_STRING: &str = "connection string";
 
 /// psql's options that take a value.
 const WITH_VALUE: [(char, &str); 14] = [
@@ -53,7 +57,8 @@ pub(super) fn run(
     arguments: &[OsString],
     printer: &Printer,
 ) -> Result<(), Failure> {
-    if let Some(elsewhere) = naming_a_server(arguments) {
+    let of_database = database.filter(|name| is_connection_string(name)).map(|_| CONNECTION_STRING);
+    if let Some(elsewhere) = of_database.or_else(|| naming_a_server(arguments)) {
         return Err(Usage(format!(
             "pgrig server psql connects to instance {instance}, so it takes no {elsewhere}: leave it out (-d DBNAME names a \
              database, -U ROLE a role), or run psql without pgrig"
@@ -61,13 +66,14 @@ pub(super) fn run(
         .into());
     }
     let running = existing_to_use(home, instance)?.attach_or_start(&|event| printer.say(event))?;
-    let ran = psql(&running, instance, database, arguments, printer);
+    let ran = psql(home, &running, instance, database, arguments, printer);
     let stopped = running.stop_telling(&|event| printer.say(event));
     ran?;
     Ok(stopped?)
 }
 
 fn psql(
+    home: &Home,
     running: &Running,
     instance: &str,
     database: Option<&str>,
@@ -78,7 +84,7 @@ fn psql(
     let target = Target::embedded(&at.socket_dir, at.port, at.user, database.unwrap_or(at.database));
     if database.is_some() {
         let runtime = Builder::new_current_thread().enable_all().build()?;
-        interrupt::block_on(runtime, printer, require_database(&target, instance, printer))?;
+        interrupt::block_on(runtime, printer, require_database(home, &target, instance, printer))?;
     }
     let mut command = Command::new("psql");
     for name in IN_THE_WAY {
@@ -98,22 +104,42 @@ fn psql(
 }
 
 /// Refuses a database that does not exist, with the command that creates it: psql does not know this command.
-async fn require_database(target: &Target, instance: &str, printer: &Printer) -> Result<(), Failure> {
+async fn require_database(
+    home: &Home,
+    target: &Target,
+    instance: &str,
+    printer: &Printer,
+) -> Result<(), Failure> {
     match target.connect_when_ready(&|text| printer.say(text)).await {
         Ok(connection) => {
             connection.close().await;
             Ok(())
         }
-        Err(error) => Err(error
-            .with_creation(&create_database(instance, target.dbname()))
-            .with_another_database("name another database")
-            .into()),
+        Err(error)
+            if error.sqlstate() == Some(&SqlState::UNDEFINED_DATABASE) && has_instance(home, target) =>
+        {
+            let name = target.dbname();
+            let word = shell_word(name);
+            Err(Usage(format!(
+                "database \"{name}\" does not exist; to name an instance, give --instance {word}"
+            ))
+            .into())
+        }
+        Err(error) => {
+            let error = error.with_creation(&create_database(instance, target.dbname()));
+            let error = near::with_databases(target, error).await;
+            Err(error.with_another_database("name another database").into())
+        }
     }
+}
+
+/// Whether an instance has the name that was given for a database.
+fn has_instance(home: &Home, target: &Target) -> bool {
+    Instance::list(home).is_ok_and(|all| all.iter().any(|instance| instance.name() == target.dbname()))
 }
 
 /// The first of psql's arguments that names a server, as a phrase for people. The text of a connection string may hold a password.
 fn naming_a_server(arguments: &[OsString]) -> Option<&'static str> {
-    const CONNECTION_STRING: &str = "connection string";
     let mut words = arguments.iter().map(|word| word.to_string_lossy().into_owned());
     let mut has_options = true;
     while let Some(word) = words.next() {

@@ -107,7 +107,7 @@ pub(crate) struct TpsArgs {
     pub(crate) latency_limit: Option<Duration>,
 
     /// Send statements by this protocol: simple (as text), extended (parsed each time) or prepared (parsed once in each session) [default: simple]
-    #[arg(short = 'M', long, value_enum, help_heading = "Load")]
+    #[arg(short = 'M', long, value_enum, ignore_case = true, help_heading = "Load")]
     pub(crate) protocol: Option<Sent>,
 
     /// Open a new connection for each transaction
@@ -157,8 +157,8 @@ pub(crate) struct TpsArgs {
     /// Run as part I of N: 3/8. Start N processes with the same options and different numbers, on one machine or
     /// several. They wait for each other, and put load on the server at the same time; pgrig merge combines their runs.
     /// Clients are numbered across all parts, so no two of them have the same random numbers. A part needs -n.
-    /// Without --part, pgrig takes I/N from Slurm's variables, from JOB_COMPLETION_INDEX with PGRIG_PARTS, or from PGRIG_PART; if none
-    /// is set, the run is not a part
+    /// Without --part, the run is a part, too, if Slurm's variables, JOB_COMPLETION_INDEX with PGRIG_PARTS, or PGRIG_PART give I/N; for a
+    /// run of its own, unset them
     #[arg(long, value_name = "I/N", value_parser = numbers_or_none, conflicts_with = "matrix", help_heading = "Parts")]
     pub(crate) part: Option<Numbers>,
 
@@ -311,7 +311,17 @@ impl TpsArgs {
         if self.matrix.is_asked() {
             return Ok(None);
         }
-        let part = part::part(self.part, self.run_id.as_deref(), &|name| std::env::var(name).ok())?;
+        let variable = |name: &str| std::env::var(name).ok();
+        let part = part::part(self.part, self.run_id.as_deref(), &variable)?;
+        if let Some(part::Part { number, of, .. }) =
+            part.as_ref().filter(|_| self.part.is_none() && !self.no_vacuum)
+        {
+            return Err(Usage(format!(
+                "environment variables make this run part {number} of {of}, and a part cannot prepare the tables, because another part may \
+                 already run: give -n; for a run of its own, unset {}",
+                part::numbering(&variable).join(" and ")
+            )));
+        }
         let patience = self.parts_timeout;
         Ok(part.map(|part::Part { number, of, run }| tps::Part { number, of, run, trial: 1, patience }))
     }

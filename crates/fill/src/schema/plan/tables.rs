@@ -16,6 +16,9 @@ use connect::SqlState;
 use server::ask;
 use server::quote::{qualified, shell_word};
 
+/// The schemas that a user may mean.
+const SCHEMAS: &str = "SELECT nspname FROM pg_catalog.pg_namespace WHERE nspname !~ '^pg_' AND nspname <> 'information_schema' ORDER BY 1";
+
 impl Planner<'_> {
     /// Runs the statements that create the tables, in the transaction that the session is in.
     pub(super) async fn create(&self, statements: &[String]) -> Result<(), FillError> {
@@ -120,6 +123,7 @@ impl Planner<'_> {
             return Err(FillError::Combination(text));
         }
         if tables.is_empty() {
+            self.refuse_missing_schema().await?;
             return Err(FillError::NothingToFill);
         }
         if !self.request.append && self.request.ddl.is_none() {
@@ -240,6 +244,26 @@ impl Planner<'_> {
                 Err(if with_rows.len() < tables.len() { error.or_without(&with_rows) } else { error })
             }
         }
+    }
+
+    /// Refuses a schema that does not exist, with those that do.
+    async fn refuse_missing_schema(&self) -> Result<(), FillError> {
+        let Some(schema) = &self.request.schema else { return Ok(()) };
+        let found = match self.connection.client.query(SCHEMAS, &[]).await {
+            Ok(rows) => rows,
+            Err(error) => return Err(self.connection.explain(error).await.into()),
+        };
+        let names: Vec<String> = found.iter().map(|row| row.get(0)).collect();
+        if names.contains(schema) {
+            return Ok(());
+        }
+        let unquoted = if schema.starts_with('"') { "; give the name without the quotes of SQL" } else { "" };
+        let names: Vec<String> = names.iter().map(|name| shell_word(name)).collect();
+        Err(FillError::Combination(format!(
+            "--schema {}: there is no such schema; there are {}{unquoted}",
+            shell_word(schema),
+            names.join(", ")
+        )))
     }
 
     /// Makes the tables unlogged, those that reference others first, and gives the statements.

@@ -39,7 +39,7 @@ const PROFILE: &str = "stock; with --instance, the profile of the last `server s
 /// Measure which variant of the database makes your test command faster
 ///
 /// Each round runs COMMAND once for each variant, in random order, each time on a fresh database. COMMAND finds the
-/// database in DATABASE_URL and in PGHOST, PGPORT, PGUSER, PGDATABASE and PGPASSWORD. If COMMAND is a single argument with spaces, pgrig runs it with sh -c; otherwise it runs the program itself. With --from, pgrig loads each database from the file. Without it, each is a copy of the database that -d, PGDATABASE or another variable names; pgrig does not change the original. If nothing names a server, pgrig uses its instance testdb-bench (profile stock); each database is then empty, unless you give --from. With --instance, each database is empty, unless you give --from or -d.
+/// database in DATABASE_URL and in PGHOST, PGPORT, PGUSER, PGDATABASE and PGPASSWORD. If COMMAND is a single argument with spaces, pgrig runs it with sh -c; otherwise it runs the program itself. With --from, pgrig loads each database from the file. Without --from, each database is a copy of the one that -d, PGDATABASE or another variable names; pgrig does not change the original. Without any of these, each database is empty. The server is then pgrig's instance testdb-bench (profile stock), or the one of --instance.
 #[derive(Debug, Args)]
 #[command(mut_arg("dbname", |dbname| dbname.help(DBNAME)), mut_arg("instance", |instance| instance.help(INSTANCE)),
     mut_arg("profile", |profile| profile.help(profile_help(PROFILE))),
@@ -79,7 +79,7 @@ pub(crate) struct BenchArgs {
     pub(crate) no_warm_up: bool,
 
     /// Give the verdict "improved" or "regressed" only if the change is at least PERCENT of normal's time, and "no change" only if
-    /// the whole confidence interval of the change lies within ± PERCENT
+    /// the whole confidence interval of the change lies between -PERCENT and +PERCENT of normal's time
     #[arg(long, value_name = "PERCENT", default_value = "5%", value_parser = share)]
     pub(crate) threshold: f64,
 

@@ -11,8 +11,8 @@ const HOST: &str = "Host name, or directory of the Unix socket [default, if -d, 
                     socket]";
 
 const DBNAME: &str = "Change the tables of this database: name, URI (postgresql://…) or keyword string (host=… dbname=…); with --instance, \
-                      the name of a database of that instance [default, if -h, -p or -U is given: PGDATABASE, else as for psql; with \
-                      --instance: postgres]";
+                      the name of a database of that instance [default: with --instance, postgres; with -h, -p or -U, PGDATABASE, \
+                      else as for psql; without these options, pgrig reads a dump]";
 
 /// Make tables unlogged, in a live database or in a dump
 ///
