@@ -1,4 +1,4 @@
-//! Hints of `pgrig ddl` about time-outs, and the proof of a scan by an index.
+//! Limits of `pgrig ddl` on waits, hints about time-outs, and the proof of a scan by an index.
 
 use std::fs;
 
@@ -37,4 +37,23 @@ fn a_lock_timeout_ends_before_statements_that_wait_for_old_transactions() {
 
     let [results, _] = told("SET enable_seqscan = off; SELECT count(n) FROM t WHERE id > 0");
     assert_says(&results, &["as many index entries read (90 % or more) as rows in t"]);
+}
+
+/// The statements of readers and writers fail after their wait: their tables are no longer there.
+#[test]
+fn a_wait_that_ends_with_an_error_exceeds_a_limit() {
+    let rig = Rig::new();
+    let schema = rig.home.path().join("schema.sql");
+    fs::write(&schema, "CREATE TABLE t (id int PRIMARY KEY, n int);").unwrap();
+    for (migration, options) in [
+        ("BEGIN; ALTER TABLE t RENAME TO t2; SELECT pg_sleep(2); COMMIT", ""),
+        ("ALTER TABLE t RENAME TO t2", "--blocker 3s"),
+    ] {
+        let mut command = rig.command(&format!("ddl --quick --rows 300 --fail-if stall>1s {options}"));
+        let ran = command.args(["-c", migration, "--schema-file"]).arg(&schema).output().unwrap();
+        let [results, errors] = [&ran.stdout, &ran.stderr].map(|text| String::from_utf8_lossy(text));
+        assert_eq!(ran.status.code(), Some(3), "{migration}: {errors}");
+        assert_says(&results, &["for locks, public.t, then it failed)"]);
+        assert_says(&errors, &["): public.t waits "]);
+    }
 }

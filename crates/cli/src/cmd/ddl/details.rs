@@ -168,11 +168,13 @@ fn costs(one: &StatementOutcome) -> String {
 
 /// The longest waits of a reader and a writer. None may count for a statement behind a kept lock.
 fn waits(stall: &Stall) -> String {
+    let then = |wait: &Wait| if wait.is_failed { ", then it failed" } else { "" };
     let wait = |name: &str, wait: &Option<Wait>| match wait {
         Some(wait) if wait.lock > 0.0 => {
-            format!("{name} {} ({} of it for locks, {})", time(wait.seconds), time(wait.lock), wait.name)
+            let (waited, lock) = (time(wait.seconds), time(wait.lock));
+            format!("{name} {waited} ({lock} of it for locks, {}{})", wait.name, then(wait))
         }
-        Some(wait) => format!("{name} {}", time(wait.seconds)),
+        Some(wait) => format!("{name} {}{}", time(wait.seconds), then(wait)),
         None if stall.counts_for.is_some() => String::new(),
         None => format!("no {name}"),
     };

@@ -5,7 +5,7 @@ use std::str::FromStr;
 use std::time::Duration;
 
 use ddl::find::{Class, LockMode};
-use ddl::{Effects, Outcome, StatementOutcome, Untimed};
+use ddl::{Effects, Outcome, Probed, Stall, StatementOutcome, Untimed};
 use measure::human::time;
 
 use crate::app::duration::limit;
@@ -96,13 +96,8 @@ impl Gate {
         let Some(stall) = &one.stall else {
             return Some("it did not run beside readers and writers".to_owned());
         };
-        let reasons = outcome.probed.as_ref().map_or(&[][..], |probed| probed.unprobed.as_slice());
-        let with_reason = |table: &String| {
-            let reason = reasons.iter().find_map(|reason| reason.split_once(&format!("{table}: ")));
-            reason.map_or_else(|| table.clone(), |(_, reason)| format!("{table} ({reason})"))
-        };
-        let tables: Vec<String> = stall.unprobed.iter().map(with_reason).collect();
-        (!tables.is_empty()).then(|| format!("no reader or writer used {}", tables.join(", ")))
+        let runs = [(Some(stall), &outcome.probed), (one.blocked.as_ref(), &outcome.probed_blocked)];
+        runs.into_iter().find_map(|(stall, probed)| unprobed(stall?, probed.as_ref()?))
     }
 
     /// Whether a longer time of the statement could make it miss this condition.
@@ -156,6 +151,25 @@ impl fmt::Display for Gate {
             Self::Stall(longer) => write!(f, "stall>{}", shown(longer)),
         }
     }
+}
+
+/// The tables that no reader or writer used until a statement's locks ended, each with the reason, as text for people; none if there are
+/// none.
+fn unprobed(stall: &Stall, probed: &Probed) -> Option<String> {
+    let with_reason = |table: &String| {
+        let of_table = format!("{table}: ");
+        let reason = probed.unprobed.iter().find_map(|reason| reason.split_once(&of_table));
+        let stopped = probed.stopped.iter().find(|stopped| stopped.name == *table);
+        match (reason, stopped) {
+            (Some((_, reason)), _) => format!("{table} ({reason})"),
+            (None, Some(stopped)) => {
+                format!("{table} (the {} failed: {})", stopped.kind.name(), stopped.message)
+            }
+            (None, None) => table.clone(),
+        }
+    };
+    let tables: Vec<String> = stall.unprobed.iter().map(with_reason).collect();
+    (!tables.is_empty()).then(|| format!("no reader or writer used {}", tables.join(", ")))
 }
 
 /// Whether a statement has several transactions of its own, and waits between them: it holds each lock in some of them only.

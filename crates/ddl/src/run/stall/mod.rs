@@ -99,7 +99,7 @@ pub(crate) async fn measure(
     let began = Instant::now();
     let mut pids = Vec::new();
     for mut asked in asked {
-        let session = Session::open(migrating).await?;
+        let session = patient(migrating).await?;
         let pid = session.pid().await?;
         pids.push(pid);
         let interval = interval(&mut asked, &session).await;
@@ -145,12 +145,12 @@ pub(crate) async fn measure(
         logs.iter().flat_map(|log| counted(log, &spans, &queue, (candidates.tables, &owners))).collect();
     let stall = |(place, one): (usize, &StatementOutcome)| {
         let stall = stall(&spans, place, &counted, &queue)?;
-        let start = spans[place].as_ref()?.start;
+        let span = spans[place].as_ref()?;
         let has_kept = one.found.as_ref().is_some_and(|found| !found.inherited.is_empty());
         let longest = stall.longest().map_or(0.0, |wait| wait.seconds);
         let earlier = if has_kept { earlier(&spans, place, &counted, longest) } else { None };
         let counts_for = earlier.map(|place| statements[place].number);
-        Some(Stall { unprobed: unprobed(one, start, candidates.tables, &logs), counts_for, ..stall })
+        Some(Stall { unprobed: unprobed(one, span, candidates.tables, &logs), counts_for, ..stall })
     };
     let stalls = statements.iter().enumerate().map(stall).collect();
     let baseline = |kind: ProbeKind| {
@@ -304,6 +304,7 @@ fn stall(spans: &[Option<Span>], place: usize, counted: &[Counted<'_>], queue: &
             seconds: answer.waited().as_secs_f64(),
             lock: queue.locked(probe.pid, answer.scheduled, answer.answered).as_secs_f64(),
             name: probe.asked.name.clone(),
+            is_failed: answer.is_error,
         })
     };
     Some(Stall {
@@ -328,13 +329,20 @@ fn earlier(spans: &[Option<Span>], place: usize, counted: &[Counted<'_>], longes
     (waited.as_secs_f64() > longest).then_some(at)
 }
 
+/// A session whose waits for locks have no limit, whatever the role or database has as its default.
+async fn patient(target: &Target) -> Result<Session, ConnectError> {
+    let session = Session::open(target).await?;
+    session.run("SET lock_timeout = 0").await?;
+    Ok(session)
+}
+
 /// Opens a transaction that has read the tables, and ends it after this time.
 async fn hold(
     target: &Target,
     candidates: &Candidates<'_>,
     held: Duration,
 ) -> Result<tokio::task::JoinHandle<()>, ConnectError> {
-    let session = Session::open(target).await?;
+    let session = patient(target).await?;
     session.run("BEGIN").await?;
     for table in candidates.oids.iter().filter_map(|oid| candidates.tables.get(*oid)) {
         session.run(&format!("SELECT 1 FROM {} LIMIT 1", table.sql())).await?;
