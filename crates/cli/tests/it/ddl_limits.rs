@@ -57,3 +57,28 @@ fn a_wait_that_ends_with_an_error_exceeds_a_limit() {
         assert_says(&errors, &["): public.t waits "]);
     }
 }
+
+/// Writers change rows after the snapshot of the migration, so that it fails, though it succeeds alone.
+#[test]
+fn a_statement_that_fails_beside_writers_passes_no_limit_on_waits() {
+    let rig = Rig::new();
+    let schema = rig.home.path().join("schema.sql");
+    fs::write(&schema, "CREATE TABLE t (id int PRIMARY KEY, n int);").unwrap();
+    let migration = "BEGIN ISOLATION LEVEL REPEATABLE READ; SELECT 1 FROM t LIMIT 1; SELECT pg_sleep(1); \
+                     UPDATE t SET n = 1; ALTER TABLE t ADD a int; COMMIT";
+    let told = |gate: &[&str], code: i32| {
+        let mut command = rig.command("ddl --quick --rows 300");
+        let ran =
+            command.args(["-c", migration]).args(gate).arg("--schema-file").arg(&schema).output().unwrap();
+        let stderr = String::from_utf8_lossy(&ran.stderr).into_owned();
+        assert_eq!(ran.status.code(), Some(code), "{stderr}");
+        stderr
+    };
+    let failed = "failed beside readers and writers: could not serialize access";
+    let missed = told(&["--fail-if", "stall>1h"], 3);
+    let not_run =
+        "was not checked: it did not run beside readers and writers, where statement 4 failed: could not";
+    assert_says(&missed, &[&format!("was not checked: it {failed}"), not_run]);
+    assert!(!missed.contains("So its stall is not known"), "{missed}");
+    assert_says(&told(&[], 0), &[&format!("statement 4 {failed}"), "So its stall is not known"]);
+}

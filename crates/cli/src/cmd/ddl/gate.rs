@@ -78,7 +78,7 @@ impl Gate {
 
     /// Why it is not known whether a statement passes, as text for people; none if it is: its locks were not all seen; it changes no row,
     /// works on a partition without generated rows, or its time zone is not known, and the condition depends on that; or it blocks readers
-    /// or writers and their waits were not measured.
+    /// or writers and their waits were not measured, or not to its end.
     fn unmeasured(&self, one: &StatementOutcome, outcome: &Outcome) -> Option<String> {
         let found = one.found.as_ref()?;
         if let Some(why) = found.unknown_locks.as_ref().filter(|_| self.depends_on_locks(found)) {
@@ -92,10 +92,11 @@ impl Gate {
             return Some(format!("{}; {}", untimed.reason(), untimed.remedy()));
         }
         let Self::Stall(_) = self else { return None };
+        let Some(stall) = &one.stall else { return not_run(one, found, outcome) };
+        if let Some(failed) = &stall.failed {
+            return Some(format!("it failed beside readers and writers: {failed}"));
+        }
         found.blocks()?;
-        let Some(stall) = &one.stall else {
-            return Some("it did not run beside readers and writers".to_owned());
-        };
         let runs = [(Some(stall), &outcome.probed), (one.blocked.as_ref(), &outcome.probed_blocked)];
         runs.into_iter().find_map(|(stall, probed)| unprobed(stall?, probed.as_ref()?))
     }
@@ -151,6 +152,33 @@ impl fmt::Display for Gate {
             Self::Stall(longer) => write!(f, "stall>{}", shown(longer)),
         }
     }
+}
+
+/// Why a statement has no stall, as text for people; none if it makes nobody wait.
+fn not_run(one: &StatementOutcome, found: &Effects, outcome: &Outcome) -> Option<String> {
+    if found.blocks().is_none() && found.class != Class::Rows {
+        return None;
+    }
+    let earlier = outcome.statements.iter().take_while(|other| other.number < one.number);
+    let failed = earlier.filter_map(|other| Some((other.number, other.stall.as_ref()?.failed.as_ref()?)));
+    let why = failed.last().map(|(number, failed)| format!(", where statement {number} failed: {failed}"));
+    Some(format!("it did not run beside readers and writers{}", why.unwrap_or_default()))
+}
+
+/// A warning for each statement that failed beside readers and writers, unless a limit on their waits tells it.
+pub(crate) fn failed(gates: &[Gate], outcome: &Outcome) -> Vec<String> {
+    if gates.iter().any(|gate| matches!(gate, Gate::Stall(_))) {
+        return Vec::new();
+    }
+    let warning = |one: &StatementOutcome| {
+        let failed = one.stall.as_ref()?.failed.as_ref()?;
+        Some(format!(
+            "statement {} failed beside readers and writers: {failed}. So its stall is not known: it may be longer than the waits before \
+             the failure",
+            one.number
+        ))
+    };
+    outcome.statements.iter().filter_map(warning).collect()
 }
 
 /// The tables that no reader or writer used until a statement's locks ended, each with the reason, as text for people; none if there are

@@ -143,6 +143,9 @@ async fn measure(
     for warning in thinned::warnings(&outcome) {
         printer.warn(warning);
     }
+    for warning in gate::failed(&arguments.fail_if, &outcome) {
+        printer.warn(warning);
+    }
     for untried in gate::unlimited(&arguments.fail_if, &outcome) {
         printer.warn(untried);
     }
