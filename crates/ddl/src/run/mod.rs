@@ -27,6 +27,7 @@ mod minimal;
 mod missing;
 mod named;
 mod original;
+mod others;
 mod pace;
 mod reach;
 mod rehearsal;
@@ -69,7 +70,7 @@ use self::forecasts::Forecasts;
 use self::minimal::Minimal;
 use self::rehearsal::Rehearsed;
 use self::roles::Roles;
-use self::rounds::Rounds;
+use self::rounds::{BothProbed, Rounds};
 use self::rowless::Partitions;
 use self::settings::Conditions;
 use crate::better::{self, Better};
@@ -226,6 +227,7 @@ impl Measurement<'_> {
         }
         minimal.end(&mut databases, observer).await?;
         clock.skip();
+        databases.note_others().await?;
         let site = Copies { databases: &databases, settings: &settings };
         // A size that was measured needs no forecast, though files are a little smaller or larger than planned. Those of an original may
         // be bloated.
@@ -233,7 +235,7 @@ impl Measurement<'_> {
         let goal = if is_measured { Vec::new() } else { goal::goal(self.request, &scales, &filled) };
         let (clock, are_last) = (&mut clock, !self.request.alternatives);
         let mut rounds = Rounds { site: &site, effort, probes, seed, are_last, clock, observer };
-        let (stalls, blocked) = rounds.all(&filled, &mut statements).await?;
+        let probed = rounds.all(&filled, &mut statements).await?;
         columns.name_in(&mut statements);
         missing::complete(&self.request.schema, &recipe.skipped, &mut statements);
         let partitions = Partitions::of(&filled, &columns, &self.request.schema);
@@ -251,20 +253,8 @@ impl Measurement<'_> {
         for better in &mut alternatives {
             columns.name_in(&mut better.statements);
         }
-        let largest = filled.last().map_or(&[][..], |largest| largest.tables.as_slice());
-        let bytes = largest.iter().map(|table| table.bytes).sum();
-        let unfilled = fill::unfilled(&statements, largest, &unused);
-        #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "a size, not negative")]
-        let up_to = scales.up_to.ceil() as u64;
-        Ok(Outcome {
-            statements,
-            bytes,
-            up_to,
-            probed: stalls,
-            probed_blocked: blocked,
-            unfilled,
-            alternatives,
-        })
+        databases.others().iter().for_each(|warning| observer.warned(warning));
+        Ok(outcome((statements, alternatives), probed, &scales, (&filled, &unused)))
     }
 
     fn plan(&self, recipe: &Filler<'_>, scales: &Scales, settings: Vec<(String, String)>) -> Plan {
@@ -312,6 +302,21 @@ impl Measurement<'_> {
     fn interrupt(&self) -> LocalBoxFuture<'_, ()> {
         Box::pin(self.stopped.told())
     }
+}
+
+/// The outcome of the statements and of better ways, with the readers and writers.
+fn outcome(
+    (statements, alternatives): (Vec<StatementOutcome>, Vec<Alternative>),
+    (probed, probed_blocked): BothProbed,
+    scales: &Scales,
+    (filled, unused): (&[Filled], &[String]),
+) -> Outcome {
+    let largest = filled.last().map_or(&[][..], |largest| largest.tables.as_slice());
+    let bytes = largest.iter().map(|table| table.bytes).sum();
+    let unfilled = fill::unfilled(&statements, largest, unused);
+    #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "a size, not negative")]
+    let up_to = scales.up_to.ceil() as u64;
+    Outcome { statements, bytes, up_to, probed, probed_blocked, unfilled, alternatives }
 }
 
 /// Measures better ways: as the migration itself, in its place.

@@ -18,6 +18,7 @@ mod migrations;
 mod names;
 mod nobody_waits;
 mod originals;
+mod others;
 mod outside;
 mod own_tables;
 mod partitions;
