@@ -4,6 +4,7 @@ use catalog::CatalogError;
 use connect::{ConnectError, SqlState};
 use failure::{Class, Classified};
 use fill::FillError;
+use measure::human::bytes;
 use server::SurveyError;
 use server::fault::Panicked;
 
@@ -266,6 +267,29 @@ pub enum DdlError {
         /// The reason.
         why: String,
     },
+    /// The disk has no room for the measurement.
+    #[error("{}", no_room(*needed, [*filled, *copy, *new, *wal], (mount, *free), *up_to))]
+    Disk {
+        /// At the peak, bytes.
+        needed: u64,
+        /// Databases that are filled, bytes.
+        filled: u64,
+        /// A copy of the largest, bytes.
+        copy: u64,
+        /// New files of the migration, bytes.
+        new: u64,
+        /// WAL, bytes.
+        wal: u64,
+        /// On the volume, bytes.
+        free: u64,
+        /// The volume's mount point.
+        mount: String,
+        /// An `--up-to` that fits, if pgrig knows one.
+        up_to: Option<u64>,
+    },
+    /// The server found its disk full.
+    #[error("the disk of the server is full: give a smaller --up-to, or free some space: {0}")]
+    DiskFull(ConnectError),
     /// The server is not fit for tables.
     #[error(transparent)]
     Unfit(#[from] SurveyError),
@@ -302,6 +326,9 @@ impl From<FillError> for DdlError {
             FillError::OfTable { table, source, .. } => Self::Schema { origin: table, error: source },
             FillError::Connect(error) => Self::Connect(error),
             FillError::Unfit(error) => Self::Unfit(error),
+            FillError::Disk { needed, total, wal, free, mount, .. } => {
+                Self::Disk { needed, filled: total, copy: 0, new: 0, wal, free, mount, up_to: None }
+            }
             error => Self::Fill(Box::new(error)),
         }
     }
@@ -330,6 +357,14 @@ impl DdlError {
         }
     }
 
+    /// The error with the remedy for a full disk, if that is the cause.
+    pub(crate) fn of_full_disk(self) -> Self {
+        match self {
+            Self::Connect(error) if error.sqlstate() == Some(&SqlState::DISK_FULL) => Self::DiskFull(error),
+            error => error,
+        }
+    }
+
     /// The error of the schema's SQL, named by the option that gives it.
     pub(crate) fn of_sql(self, option: String) -> Self {
         match self {
@@ -340,6 +375,23 @@ impl DdlError {
             error => error,
         }
     }
+}
+
+/// The lack of disk space, with its parts and the remedy.
+fn no_room(needed: u64, parts: [u64; 4], (mount, free): (&str, u64), up_to: Option<u64>) -> String {
+    let names = ["filled tables", "a copy of the largest", "new files of the migration", "WAL"];
+    let named = names.iter().zip(parts).filter(|(_, part)| *part > 0);
+    let parts: Vec<String> = named.map(|(name, part)| format!("{name} {}", bytes(part))).collect();
+    let remedy = match up_to {
+        Some(up_to) => format!("--up-to {}", bytes(up_to).replace(' ', "")),
+        None => "a smaller --up-to".to_owned(),
+    };
+    format!(
+        "the measurement needs about {} of disk space ({}), and {mount} has {} free: give {remedy}, or free some space",
+        bytes(needed),
+        parts.join(", "),
+        bytes(free)
+    )
 }
 
 /// Whether SQL of the user's creates an object that is there; tables and functions are not meant.
@@ -361,9 +413,11 @@ impl Classified for DdlError {
             | Self::ProbeOpen { .. }
             | Self::Statement { .. } => Class::Request,
             Self::Unfit(error) | Self::CreateDatabase(error) => error.class(),
-            Self::Connect(error) => error.class(),
+            Self::Connect(error) | Self::DiskFull(error) => error.class(),
             Self::NotDropped { ended: Some(ended), .. } if ended.is_interrupt() => Class::Interrupted,
-            Self::Restart { .. } | Self::NotDropped { .. } | Self::Panicked(_) => Class::Machine,
+            Self::Disk { .. } | Self::Restart { .. } | Self::NotDropped { .. } | Self::Panicked(_) => {
+                Class::Machine
+            }
             Self::Interrupted => Class::Interrupted,
         }
     }

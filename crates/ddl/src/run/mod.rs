@@ -12,6 +12,7 @@ mod counters;
 mod databases;
 mod defaults;
 mod dependents;
+mod disk;
 mod events;
 mod facts;
 mod failure;
@@ -137,7 +138,7 @@ pub fn run<'a>(
                 Ended::Stopped(_) => Err(DdlError::Interrupted),
             }
         };
-        let result = result.map_err(|error: DdlError| error.of_schema(&request.schema));
+        let result = result.map_err(|error: DdlError| error.of_schema(&request.schema).of_full_disk());
         observer.step("dropping the databases of this run");
         let (warnings, finished) = databases::finish(&target.clone().apart(), &name, &roles).await;
         for warning in &warnings {
@@ -203,6 +204,8 @@ impl Measurement<'_> {
         plan.warnings.extend(settings::unknown_machine(memory, self.has_forecasts(&scales)));
         plan.warnings.extend(had_mappings.then(|| mappings::WARNING.to_owned()));
         observer.planned(&plan);
+        let limits = (memory.max_wal_size, scales.up_to);
+        disk::check(self.site, &databases, (&plan, &works), limits).await?;
 
         let mut filled: Vec<Filled> = Vec::new();
         let mut minimal = Minimal::new(self.site.restarter, of_server);

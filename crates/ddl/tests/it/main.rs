@@ -7,6 +7,7 @@ mod cycles;
 mod defaults;
 mod dependents;
 mod directions;
+mod disk;
 mod encodings;
 mod enums;
 mod forecasts;
