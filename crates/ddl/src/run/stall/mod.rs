@@ -11,6 +11,7 @@
 mod asked;
 mod carry;
 pub(crate) mod check;
+mod holder;
 mod met;
 mod probe;
 mod unprobed;
@@ -25,6 +26,7 @@ use server::Session;
 use tokio::task::JoinSet;
 
 use self::asked::asked;
+use self::holder::{Holder, waits_for_readers};
 use self::met::{Met, Owners, Span, Uses, met};
 use self::probe::{Answer, Log, Probe, interval};
 use self::unprobed::unprobed;
@@ -59,16 +61,27 @@ pub(crate) struct Candidates<'a> {
     pub(crate) tables: &'a Tables,
     /// OIDs of the tables, the largest first.
     oids: Vec<u32>,
+    /// OIDs of the views and materialized views.
+    views: Vec<u32>,
     /// The tables as they were filled.
     filled: &'a [TableAt],
 }
 
 impl<'a> Candidates<'a> {
-    /// Of these tables, with those that were filled.
-    pub(crate) fn of(tables: &'a Tables, mut oids: Vec<u32>, filled: &'a [TableAt]) -> Self {
-        let none = Self { tables, oids: Vec::new(), filled };
+    /// Of these tables and views, with the tables that were filled.
+    pub(crate) fn of(
+        tables: &'a Tables,
+        (mut oids, views): (Vec<u32>, Vec<u32>),
+        filled: &'a [TableAt],
+    ) -> Self {
+        let none = Self { tables, oids: Vec::new(), views, filled };
         oids.sort_by_cached_key(|oid| Reverse(none.sum(*oid, |table| table.bytes)));
         Self { oids, ..none }
+    }
+
+    /// OIDs of the tables and views.
+    fn all(&self) -> Vec<u32> {
+        [self.oids.as_slice(), &self.views].concat()
     }
 
     fn rows(&self, oid: u32) -> u64 {
@@ -82,7 +95,8 @@ impl<'a> Candidates<'a> {
 }
 
 /// Runs the migration in a copy while probes use the tables. Its session and those of the probes are of the target `migrating`, with the settings
-/// of the original. With `blocker`, a transaction that has read the tables is open for so long, from before the migration on.
+/// of the original. With `blocker`, a transaction that has read the tables is open for so long, from before the migration and before each of its transactions that
+/// waits for it.
 pub(crate) async fn measure(
     databases: &Databases,
     (target, migrating): (&Target, &Target),
@@ -120,17 +134,18 @@ pub(crate) async fn measure(
     let session = Session::open(migrating).await?;
     // As in the runs that are timed: catalogs are in the session's caches.
     let owners = Owners::of(&session.rows(include_str!("../../sql/relations.sql"), &[]).await?);
-    let holder = match blocker {
-        Some(held) => Some(hold(target, candidates, held).await?),
+    let mut holder = match blocker {
+        Some(held) => Some(Holder::begin(target, candidates.all(), held).await?),
         None => None,
     };
     let migration_began = began.elapsed();
     section(&log, migration_began);
-    let spans = migrate((&session, databases), statements, &log, began, observer).await?;
+    let migration = migrate((&session, databases), statements, &log, holder.as_mut(), began, observer);
+    let spans = migration.await?;
     // Its locks end with it, and the blocker's too. What was scheduled before that is answered.
     session.close().await;
     if let Some(holder) = holder {
-        holder.abort();
+        holder.end();
     }
     calm(&log, began).await;
     for probe in &log {
@@ -210,6 +225,7 @@ async fn migrate(
     (session, databases): (&Session, &Databases),
     statements: &[StatementOutcome],
     probes: &[Arc<Probe>],
+    mut holder: Option<&mut Holder<'_>>,
     began: Instant,
     observer: &mut dyn Observer,
 ) -> Result<Vec<Option<Span>>, ConnectError> {
@@ -229,6 +245,13 @@ async fn migrate(
         observer.step(&format!("running statement {} of {}", one.number, statements.len()));
         if !has_locks {
             since = calm(probes, began).await;
+            let place = spans.len();
+            if let Some(holder) = holder.as_mut()
+                && place > 0
+                && waits_for_readers(&statements[place..], is_in_transaction)
+            {
+                holder.begin_anew().await?;
+            }
         }
         section(probes, began.elapsed());
         let start = began.elapsed();
@@ -334,21 +357,4 @@ async fn patient(target: &Target) -> Result<Session, ConnectError> {
     let session = Session::open(target).await?;
     session.run("SET lock_timeout = 0").await?;
     Ok(session)
-}
-
-/// Opens a transaction that has read the tables, and ends it after this time.
-async fn hold(
-    target: &Target,
-    candidates: &Candidates<'_>,
-    held: Duration,
-) -> Result<tokio::task::JoinHandle<()>, ConnectError> {
-    let session = patient(target).await?;
-    session.run("BEGIN").await?;
-    for table in candidates.oids.iter().filter_map(|oid| candidates.tables.get(*oid)) {
-        session.run(&format!("SELECT 1 FROM {} LIMIT 1", table.sql())).await?;
-    }
-    Ok(tokio::spawn(async move {
-        tokio::time::sleep(held).await;
-        session.close().await;
-    }))
 }
