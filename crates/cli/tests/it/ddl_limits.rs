@@ -82,3 +82,22 @@ fn a_statement_that_fails_beside_writers_passes_no_limit_on_waits() {
     assert!(!missed.contains("So its stall is not known"), "{missed}");
     assert_says(&told(&[], 0), &[&format!("statement 4 {failed}"), "So its stall is not known"]);
 }
+
+/// Statement 2 fails on the rows, and statement 1 misses a condition.
+#[test]
+fn a_statement_that_is_not_measurable_hides_no_missed_condition() {
+    let rig = Rig::new();
+    let schema = rig.home.path().join("schema.sql");
+    fs::write(&schema, "CREATE TABLE t (id int PRIMARY KEY, n int);").unwrap();
+    let migration = "ALTER TABLE t ALTER n TYPE bigint; GRANT SELECT ON t TO nobody_here";
+    for (migration, code) in [(migration, 2), ("ALTER TABLE t ALTER n TYPE bigint", 3)] {
+        let path = rig.home.path().join(format!("status{code}.json"));
+        let mut command = rig.command("ddl --quick --rows 300 --fail-if class=rewrite --json");
+        let ran = command.arg(&path).args(["-c", migration, "--schema-file"]).arg(&schema).output().unwrap();
+        let stderr = String::from_utf8_lossy(&ran.stderr);
+        assert_eq!(ran.status.code(), Some(code), "{migration}: {stderr}");
+        assert_says(&stderr, &["--fail-if: statement 1 (", "its class is rewrite"]);
+        let document = fs::read_to_string(&path).unwrap();
+        assert_says(&document, &["its class is rewrite"]);
+    }
+}

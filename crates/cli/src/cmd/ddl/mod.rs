@@ -178,9 +178,9 @@ fn swapped(error: DdlError, arguments: &DdlArgs) -> Failure {
     }
 }
 
-/// The result of the command: a statement that failed is a wrong request; then come the gates.
+/// The result of the command: a statement that failed is a wrong request, also if others miss a condition.
 fn judged(arguments: &DdlArgs, outcome: &Outcome) -> Result<(), Failure> {
-    let failed: Vec<String> = outcome
+    let mut failed: Vec<String> = outcome
         .failed()
         .map(|(one, failed)| {
             let remedy = failed.remedy.as_ref();
@@ -189,13 +189,12 @@ fn judged(arguments: &DdlArgs, outcome: &Outcome) -> Result<(), Failure> {
             format!("statement {number} ({place}) is not measurable: {message}{remedy}")
         })
         .collect();
+    let missed = gate::missed(&arguments.fail_if, outcome);
     if !failed.is_empty() {
+        failed.extend(missed);
         return Err(Usage(failed.join("\n")).into());
     }
-    match gate::missed(&arguments.fail_if, outcome) {
-        missed if missed.is_empty() => Ok(()),
-        missed => Err(BadResult::Missed(missed).into()),
-    }
+    if missed.is_empty() { Ok(()) } else { Err(BadResult::Missed(missed).into()) }
 }
 
 /// The error of a --scratch without a host. It names no database that pgrig reads, and allows no --instance.
