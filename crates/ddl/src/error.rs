@@ -301,7 +301,8 @@ pub enum DdlError {
     Connect(#[from] ConnectError),
     /// Databases of this run could not be dropped.
     #[error(
-        "pgrig could not drop these databases of its own: {database} ({why}). The next pgrig ddl on this server tries again"
+        "pgrig could not drop these databases of its own: {database} ({why}). The next pgrig ddl on this server tries again{}",
+        before(ended.as_deref())
     )]
     NotDropped {
         /// Their names, with commas between them.
@@ -369,12 +370,28 @@ impl DdlError {
     pub(crate) fn of_sql(self, option: String) -> Self {
         match self {
             Self::Fill(error) => match error.of_sql() {
-                Some(problem) => Self::Sql { option, problem, error },
+                Some(problem) => Self::Sql { option, problem: with_search_path(problem), error },
                 None => Self::Fill(error),
             },
             error => error,
         }
     }
+}
+
+/// The problem of SQL, with the remedy if the server knows no schema for new tables (namespace.c: `RangeVarGetCreationNamespace`).
+fn with_search_path(problem: String) -> String {
+    if !problem.contains("no schema has been selected to create in") {
+        return problem;
+    }
+    problem
+        + ". The search_path of the role or the database names no schema that exists: begin the SQL with SET search_path = public, or \
+           connect as another role"
+}
+
+/// The error that had ended the run before, as a sentence; nothing if there is none, or the user interrupted it.
+fn before(ended: Option<&DdlError>) -> String {
+    let ended = ended.filter(|ended| !ended.is_interrupt());
+    ended.map_or(String::new(), |ended| format!(". Before that, the measurement failed: {ended}"))
 }
 
 /// The lack of disk space, with its parts and the remedy.
