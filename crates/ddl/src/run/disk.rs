@@ -42,9 +42,9 @@ impl Need {
         let new = rewritten.unwrap_or_default() + added / 2;
         let copy = plan.bytes();
         let filled = plan.sizes.iter().map(|size| size.bytes).sum();
-        // Each fill and each run begins after a checkpoint.
-        let wal = if is_logged { copy.max(new) } else { new };
-        Self { filled, copy, new, wal: wal.min(most) }
+        // Each fill and each run begins after a checkpoint. WAL has headers, and keeps segments of the time before.
+        let logged = if is_logged { copy.max(new) } else { new };
+        Self { filled, copy, new, wal: (logged + logged / 2).min(most) }
     }
 
     fn all(self) -> u64 {
@@ -126,9 +126,9 @@ mod tests {
         };
         let rewrites = [work(Class::Rewrite, &["a"]), work(Class::Rewrite, &["b"])];
         let need = |works: &[(Class, BTreeSet<String>)], wal: (bool, u64)| Need::of(&plan, works, wal);
-        let expected = Need { filled: 1050, copy: 800, new: 600, wal: 800 };
+        let expected = Need { filled: 1050, copy: 800, new: 600, wal: 1200 };
         assert_eq!(need(&rewrites, (true, 10_000)), expected);
-        assert_eq!(need(&rewrites, (false, 10_000)), Need { wal: 600, ..expected });
+        assert_eq!(need(&rewrites, (false, 10_000)), Need { wal: 900, ..expected });
         assert_eq!(need(&rewrites, (true, 100)), Need { wal: 100, ..expected });
         let indexes = [work(Class::IndexBuild, &["a"]), work(Class::IndexBuild, &["b"])];
         assert_eq!(need(&indexes, (true, 0)), Need { new: 400, wal: 0, ..expected });

@@ -24,9 +24,9 @@ fn a_measurement_without_room_is_refused_with_a_size_that_fits() {
     on_small_disk(|server| {
         let of = |up_to: u64| {
             let migration = "ALTER TABLE t ALTER id TYPE bigint";
-            Request { up_to, ..request(SCHEMA, migration, Amount::Size(120_000_000)) }
+            Request { up_to, ..request(SCHEMA, migration, Amount::Size(110_000_000)) }
         };
-        let refused = measured(server, &of(120_000_000)).unwrap_err();
+        let refused = measured(server, &of(110_000_000)).unwrap_err();
         let text = refused.to_string();
         let DdlError::Disk { filled, copy, new, free, up_to: Some(up_to), .. } = refused else {
             panic!("{text}");
@@ -34,7 +34,7 @@ fn a_measurement_without_room_is_refused_with_a_size_that_fits() {
         assert!(filled < free && filled == copy && new > 0, "{text}");
         assert!(text.contains("a copy of the largest ") && text.contains("MB, or free some space"), "{text}");
         assert_eq!(left(server), Vec::<String>::new());
-        assert!(up_to < 120_000_000, "{text}");
+        assert!(up_to < 110_000_000, "{text}");
         let outcome = measured(server, &of(up_to)).unwrap();
         assert!(outcome.failed().next().is_none(), "{:#?}", outcome.statements);
     });
