@@ -153,7 +153,9 @@ fn left_by_reindex(found: &Effects, parts: &Parts<'_>) -> Vec<String> {
     found.obstacles.excluding.iter().map(alone).collect()
 }
 
-/// The update of a part of the blocks that the table had when it was last vacuumed; the last one takes all that is left.
+/// The update of a part of the blocks that the table had when it was last vacuumed or analyzed. The last one takes all rows that are left, wherever
+/// they are: autovacuum may analyze the table, which grows with each batch, between two of them, and the next then begins behind the end of the one
+/// before.
 fn batch_of(table: &str, column: &str, batch: u32) -> String {
     let block = |batch: u32| {
         format!(
@@ -161,13 +163,12 @@ fn batch_of(table: &str, column: &str, batch: u32) -> String {
             server::quote::literal(table)
         )
     };
-    let to = if batch + 1 < BATCHES {
-        format!("ctid < {}", block(batch + 1))
+    let part = if batch + 1 < BATCHES {
+        format!("ctid >= {} AND ctid < {}", block(batch), block(batch + 1))
     } else {
-        // Rows that the migration had changed before are behind these blocks, as are those of the batches before.
         format!("{column} IS NULL")
     };
-    format!("UPDATE {table} SET {column} = DEFAULT WHERE ctid >= {} AND {to}", block(batch))
+    format!("UPDATE {table} SET {column} = DEFAULT WHERE {part}")
 }
 
 #[cfg(test)]

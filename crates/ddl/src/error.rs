@@ -4,6 +4,7 @@ use catalog::CatalogError;
 use connect::{ConnectError, SqlState};
 use failure::{Class, Classified};
 use fill::FillError;
+use measure::human::bytes;
 use server::SurveyError;
 use server::fault::Panicked;
 
@@ -266,6 +267,29 @@ pub enum DdlError {
         /// The reason.
         why: String,
     },
+    /// The disk has no room for the measurement.
+    #[error("{}", no_room(*needed, [*filled, *copy, *new, *wal], (mount, *free), *up_to))]
+    Disk {
+        /// At the peak, bytes.
+        needed: u64,
+        /// Databases that are filled, bytes.
+        filled: u64,
+        /// A copy of the largest, bytes.
+        copy: u64,
+        /// New files of the migration, bytes.
+        new: u64,
+        /// WAL, bytes.
+        wal: u64,
+        /// On the volume, bytes.
+        free: u64,
+        /// The volume's mount point.
+        mount: String,
+        /// An `--up-to` that fits, if pgrig knows one.
+        up_to: Option<u64>,
+    },
+    /// The server found its disk full.
+    #[error("the disk of the server is full: give a smaller --up-to, or free some space: {0}")]
+    DiskFull(ConnectError),
     /// The server is not fit for tables.
     #[error(transparent)]
     Unfit(#[from] SurveyError),
@@ -277,7 +301,8 @@ pub enum DdlError {
     Connect(#[from] ConnectError),
     /// Databases of this run could not be dropped.
     #[error(
-        "pgrig could not drop these databases of its own: {database} ({why}). The next pgrig ddl on this server tries again"
+        "pgrig could not drop these databases of its own: {database} ({why}). The next pgrig ddl on this server tries again{}",
+        before(ended.as_deref())
     )]
     NotDropped {
         /// Their names, with commas between them.
@@ -302,6 +327,9 @@ impl From<FillError> for DdlError {
             FillError::OfTable { table, source, .. } => Self::Schema { origin: table, error: source },
             FillError::Connect(error) => Self::Connect(error),
             FillError::Unfit(error) => Self::Unfit(error),
+            FillError::Disk { needed, total, wal, free, mount, .. } => {
+                Self::Disk { needed, filled: total, copy: 0, new: 0, wal, free, mount, up_to: None }
+            }
             error => Self::Fill(Box::new(error)),
         }
     }
@@ -330,16 +358,57 @@ impl DdlError {
         }
     }
 
+    /// The error with the remedy for a full disk, if that is the cause.
+    pub(crate) fn of_full_disk(self) -> Self {
+        match self {
+            Self::Connect(error) if error.sqlstate() == Some(&SqlState::DISK_FULL) => Self::DiskFull(error),
+            error => error,
+        }
+    }
+
     /// The error of the schema's SQL, named by the option that gives it.
     pub(crate) fn of_sql(self, option: String) -> Self {
         match self {
             Self::Fill(error) => match error.of_sql() {
-                Some(problem) => Self::Sql { option, problem, error },
+                Some(problem) => Self::Sql { option, problem: with_search_path(problem), error },
                 None => Self::Fill(error),
             },
             error => error,
         }
     }
+}
+
+/// The problem of SQL, with the remedy if the server knows no schema for new tables (namespace.c: `RangeVarGetCreationNamespace`).
+fn with_search_path(problem: String) -> String {
+    if !problem.contains("no schema has been selected to create in") {
+        return problem;
+    }
+    problem
+        + ". The search_path of the role or the database names no schema that exists: begin the SQL with SET search_path = public, or \
+           connect as another role"
+}
+
+/// The error that had ended the run before, as a sentence; nothing if there is none, or the user interrupted it.
+fn before(ended: Option<&DdlError>) -> String {
+    let ended = ended.filter(|ended| !ended.is_interrupt());
+    ended.map_or(String::new(), |ended| format!(". Before that, the measurement failed: {ended}"))
+}
+
+/// The lack of disk space, with its parts and the remedy.
+fn no_room(needed: u64, parts: [u64; 4], (mount, free): (&str, u64), up_to: Option<u64>) -> String {
+    let names = ["filled tables", "a copy of the largest", "new files of the migration", "WAL"];
+    let named = names.iter().zip(parts).filter(|(_, part)| *part > 0);
+    let parts: Vec<String> = named.map(|(name, part)| format!("{name} {}", bytes(part))).collect();
+    let remedy = match up_to {
+        Some(up_to) => format!("--up-to {}", bytes(up_to).replace(' ', "")),
+        None => "a smaller --up-to".to_owned(),
+    };
+    format!(
+        "the measurement needs about {} of disk space ({}), and {mount} has {} free: give {remedy}, or free some space",
+        bytes(needed),
+        parts.join(", "),
+        bytes(free)
+    )
 }
 
 /// Whether SQL of the user's creates an object that is there; tables and functions are not meant.
@@ -361,9 +430,11 @@ impl Classified for DdlError {
             | Self::ProbeOpen { .. }
             | Self::Statement { .. } => Class::Request,
             Self::Unfit(error) | Self::CreateDatabase(error) => error.class(),
-            Self::Connect(error) => error.class(),
+            Self::Connect(error) | Self::DiskFull(error) => error.class(),
             Self::NotDropped { ended: Some(ended), .. } if ended.is_interrupt() => Class::Interrupted,
-            Self::Restart { .. } | Self::NotDropped { .. } | Self::Panicked(_) => Class::Machine,
+            Self::Disk { .. } | Self::Restart { .. } | Self::NotDropped { .. } | Self::Panicked(_) => {
+                Class::Machine
+            }
             Self::Interrupted => Class::Interrupted,
         }
     }

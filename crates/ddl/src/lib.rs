@@ -55,6 +55,7 @@ mod parted;
 mod parts;
 mod plan;
 mod probing;
+mod program;
 mod request;
 mod rowless;
 mod run;

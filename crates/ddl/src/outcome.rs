@@ -243,7 +243,7 @@ pub struct Stall {
     pub read: Option<Wait>,
     /// The longest wait of a writer; none if no wait of a writer counts for the statement.
     pub write: Option<Wait>,
-    /// Tables whose readers or writers would wait for the statement, and that had none: `schema.name`.
+    /// Tables whose readers or writers would wait for the statement, and that had none until its locks ended: `schema.name`.
     pub unprobed: Vec<String>,
     /// The number of an earlier statement of its transaction, if waits for a lock of that one went on while this statement ran, and they are
     /// longer than `read` and `write`: they count there.
@@ -263,6 +263,8 @@ pub struct Wait {
     pub lock: f64,
     /// The table.
     pub name: String,
+    /// Whether the answer was an error, for example because the migration has dropped the table.
+    pub is_failed: bool,
 }
 
 /// Kinds of probes.

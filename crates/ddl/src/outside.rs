@@ -6,6 +6,7 @@ use std::collections::BTreeMap;
 use sql::Kind;
 
 use crate::error::ScriptError;
+use crate::program;
 use crate::script::{Script, tokens, without};
 
 /// Words for roles in CREATE, ALTER and DROP.
@@ -107,6 +108,9 @@ impl Outside {
         let (on, command) = match words[..] {
             ["create" | "alter", ..] if is_mapping => (Affected::Foreign, first(3)),
             ["import", "foreign", "schema", ..] => (Affected::Foreign, first(3)),
+            ["create" | "alter", "foreign", "table", ..] if program::is_option(words) => {
+                (Affected::Files, format!("{} with the option program", first(3)))
+            }
             ["create" | "alter" | "drop", object, ..] if ROLES.contains(&object) && !is_mapping => {
                 (Affected::Roles, first(2))
             }
@@ -314,9 +318,15 @@ pub(crate) fn inside(schema: &str, origin: &str) -> Option<(String, Vec<String>)
 
 /// Warnings about skipped statements of a schema.
 fn warnings(skipped: &[Outside], origin: &str) -> Vec<String> {
-    let (foreign, server): (Vec<&Outside>, Vec<&Outside>) =
+    let (foreign, others): (Vec<&Outside>, Vec<&Outside>) =
         skipped.iter().partition(|one| one.on == Affected::Foreign);
+    let (files, server): (Vec<&Outside>, Vec<&Outside>) =
+        others.into_iter().partition(|one| one.on == Affected::Files);
     let mut warnings = Vec::new();
+    if !files.is_empty() {
+        let kinds = kinds(&files);
+        warnings.push(format!("{origin}: pgrig skipped {kinds}, because that writes files or runs programs"));
+    }
     if !server.is_empty() {
         let has_roles = server.iter().any(|one| one.on == Affected::Roles);
         let of_roles =
@@ -476,6 +486,11 @@ mod tests {
         let (sql, warnings) = inside(call, "shop.sql").unwrap();
         let skipped = "shop.sql: pgrig skipped 1 × pg_reload_conf(), because that concerns the whole server";
         assert_eq!((sql.as_str(), warnings), ("CREATE TABLE t (a int);\n", vec![skipped.to_owned()]));
+        let (_, warnings) = inside("CREATE FOREIGN TABLE f () SERVER s OPTIONS (program 'ls')", "s").unwrap();
+        assert!(
+            warnings[0].contains("1 × CREATE FOREIGN TABLE with the option program, because"),
+            "{warnings:?}"
+        );
         let whole = "CREATE TABLE t (a int)";
         assert_eq!(inside(whole, "shop.sql"), Some((whole.to_owned(), Vec::new())));
         assert_eq!(inside("CREATE ROLE app; SELECT '", "shop.sql"), None);

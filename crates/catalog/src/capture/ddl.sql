@@ -6,6 +6,11 @@ WITH tables AS (
      WHERE c.relkind IN ('r', 'p') AND c.relpersistence <> 't'
        AND n.nspname NOT IN ('pg_catalog', 'information_schema', 'pg_toast')
        AND ($1::text IS NULL OR n.nspname = $1)
+       -- A partition of a table of another schema has no table of which it could be one.
+       AND ($1::text IS NULL OR NOT EXISTS (
+               SELECT FROM pg_partition_ancestors(c.oid) a JOIN pg_class p ON p.oid = a.relid
+                 JOIN pg_namespace m ON m.oid = p.relnamespace
+                WHERE m.nspname <> $1))
        AND n.nspname !~ '^pgrig($|_)'
        AND c.relname !~ '^pgrig_(chunks|unlogged_chunks|ballast)_' AND c.relname <> 'pgrig_schema_fill'
        AND NOT EXISTS (

@@ -147,3 +147,20 @@ fn each_of_several_tables_is_as_if_it_were_read_alone() {
         assert!(matches!(tables[8], Err(CatalogError::NotATable { .. })), "{:?}", tables[8]);
     });
 }
+
+/// The SQL of one schema can be run where there is no other.
+#[test]
+fn partitions_of_tables_of_another_schema_are_not_captured() {
+    on_each_release(async |database| {
+        let tables = "CREATE SCHEMA shop;
+            CREATE TABLE shop.events (at date) PARTITION BY RANGE (at);
+            CREATE TABLE public.events_2024 PARTITION OF shop.events FOR VALUES FROM ('2024-01-01') TO ('2025-01-01');
+            CREATE TABLE kept (at date) PARTITION BY RANGE (at);
+            CREATE TABLE kept_2024 PARTITION OF kept FOR VALUES FROM ('2024-01-01') TO ('2025-01-01');";
+        database.sql(tables).await;
+        let facts = capture(database.client(), Some("public"), None, TIMEOUT, &|_: &str| {}).await.unwrap();
+        assert!(facts.ddl.contains("kept_2024") && !facts.ddl.contains("events"), "{}", facts.ddl);
+        let all = capture(database.client(), None, None, TIMEOUT, &|_: &str| {}).await.unwrap();
+        assert!(all.ddl.contains("events_2024"), "{}", all.ddl);
+    });
+}

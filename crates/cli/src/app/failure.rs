@@ -136,9 +136,9 @@ impl Failure {
     pub(crate) fn run_notes(&self) -> Vec<String> {
         match self {
             Self::Error(classed) => vec![classed.error.to_string()],
-            Self::BadResult(BadResult::Lost(why, _)) => why.clone(),
+            Self::BadResult(BadResult::Lost(texts, _) | BadResult::Missed(texts)) => texts.clone(),
             Self::BadResult(BadResult::Stopped) => vec![BadResult::Stopped.to_string()],
-            Self::BadResult(BadResult::Missed(_) | BadResult::Interrupted | BadResult::Ended) => Vec::new(),
+            Self::BadResult(BadResult::Interrupted | BadResult::Ended) => Vec::new(),
         }
     }
 }

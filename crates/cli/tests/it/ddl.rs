@@ -307,6 +307,10 @@ fn statements_with_effects_outside_of_the_database_are_refused_before_anything_i
             "IMPORT FOREIGN SCHEMA s FROM SERVER other INTO t",
             "IMPORT FOREIGN SCHEMA lets foreign tables connect",
         ),
+        (
+            "CREATE FOREIGN TABLE f (x text) SERVER s OPTIONS (program 'touch made')",
+            "CREATE FOREIGN TABLE with the option program acts on files or programs",
+        ),
     ] {
         let ran = rig.command(&ddl).arg(format!("ALTER TABLE t ADD a int;\n{statement}")).output().unwrap();
         let stderr = String::from_utf8_lossy(&ran.stderr);

@@ -72,3 +72,18 @@ fn a_better_way_has_the_name_that_the_server_chose() {
     );
     assert!(!told.contains("pgrig_better_"), "{told}");
 }
+
+/// The waits of a statement behind a lock of its transaction count for another one, but they are the cost that a better way avoids.
+#[test]
+fn a_better_way_is_compared_with_the_waits_behind_a_kept_lock() {
+    let rig = Rig::new();
+    let schema = rig.home.path().join("schema.sql");
+    fs::write(&schema, "CREATE TABLE t (id int PRIMARY KEY, n int);").unwrap();
+    let migration = "BEGIN; ALTER TABLE t ADD a int; SELECT pg_sleep(1); CREATE INDEX ON t (n); COMMIT";
+    let mut command = rig.command("ddl --quick --rows 300 --alternatives");
+    let ran = command.args(["-c", migration, "--schema-file"]).arg(&schema).output().unwrap();
+    let stdout = String::from_utf8_lossy(&ran.stdout);
+    assert!(ran.status.success(), "{ran:#?}");
+    let before = stdout.lines().find(|line| line.starts_with("   before  ")).unwrap_or_default();
+    assert_says(before, &["waits for a kept lock count for statement 2, ACCESS EXCLUSIVE"]);
+}

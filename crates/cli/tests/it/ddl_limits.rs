@@ -1,4 +1,4 @@
-//! Hints of `pgrig ddl` about time-outs, and the proof of a scan by an index.
+//! Limits of `pgrig ddl` on waits, hints about time-outs, and the proof of a scan by an index.
 
 use std::fs;
 
@@ -37,4 +37,67 @@ fn a_lock_timeout_ends_before_statements_that_wait_for_old_transactions() {
 
     let [results, _] = told("SET enable_seqscan = off; SELECT count(n) FROM t WHERE id > 0");
     assert_says(&results, &["as many index entries read (90 % or more) as rows in t"]);
+}
+
+/// The statements of readers and writers fail after their wait: their tables are no longer there.
+#[test]
+fn a_wait_that_ends_with_an_error_exceeds_a_limit() {
+    let rig = Rig::new();
+    let schema = rig.home.path().join("schema.sql");
+    fs::write(&schema, "CREATE TABLE t (id int PRIMARY KEY, n int);").unwrap();
+    for (migration, options) in [
+        ("BEGIN; ALTER TABLE t RENAME TO t2; SELECT pg_sleep(2); COMMIT", ""),
+        ("ALTER TABLE t RENAME TO t2", "--blocker 3s"),
+    ] {
+        let mut command = rig.command(&format!("ddl --quick --rows 300 --fail-if stall>1s {options}"));
+        let ran = command.args(["-c", migration, "--schema-file"]).arg(&schema).output().unwrap();
+        let [results, errors] = [&ran.stdout, &ran.stderr].map(|text| String::from_utf8_lossy(text));
+        assert_eq!(ran.status.code(), Some(3), "{migration}: {errors}");
+        assert_says(&results, &["for locks, public.t, then it failed)"]);
+        assert_says(&errors, &["): public.t waits "]);
+    }
+}
+
+/// Writers change rows after the snapshot of the migration, so that it fails, though it succeeds alone.
+#[test]
+fn a_statement_that_fails_beside_writers_passes_no_limit_on_waits() {
+    let rig = Rig::new();
+    let schema = rig.home.path().join("schema.sql");
+    fs::write(&schema, "CREATE TABLE t (id int PRIMARY KEY, n int);").unwrap();
+    let migration = "BEGIN ISOLATION LEVEL REPEATABLE READ; SELECT 1 FROM t LIMIT 1; SELECT pg_sleep(1); \
+                     UPDATE t SET n = 1; ALTER TABLE t ADD a int; COMMIT";
+    let told = |gate: &[&str], code: i32| {
+        let mut command = rig.command("ddl --quick --rows 300");
+        let ran =
+            command.args(["-c", migration]).args(gate).arg("--schema-file").arg(&schema).output().unwrap();
+        let stderr = String::from_utf8_lossy(&ran.stderr).into_owned();
+        assert_eq!(ran.status.code(), Some(code), "{stderr}");
+        stderr
+    };
+    let failed = "failed beside readers and writers: could not serialize access";
+    let missed = told(&["--fail-if", "stall>1h"], 3);
+    let not_run =
+        "was not checked: it did not run beside readers and writers, where statement 4 failed: could not";
+    assert_says(&missed, &[&format!("was not checked: it {failed}"), not_run]);
+    assert!(!missed.contains("So its stall is not known"), "{missed}");
+    assert_says(&told(&[], 0), &[&format!("statement 4 {failed}"), "So its stall is not known"]);
+}
+
+/// Statement 2 fails on the rows, and statement 1 misses a condition.
+#[test]
+fn a_statement_that_is_not_measurable_hides_no_missed_condition() {
+    let rig = Rig::new();
+    let schema = rig.home.path().join("schema.sql");
+    fs::write(&schema, "CREATE TABLE t (id int PRIMARY KEY, n int);").unwrap();
+    let migration = "ALTER TABLE t ALTER n TYPE bigint; GRANT SELECT ON t TO nobody_here";
+    for (migration, code) in [(migration, 2), ("ALTER TABLE t ALTER n TYPE bigint", 3)] {
+        let path = rig.home.path().join(format!("status{code}.json"));
+        let mut command = rig.command("ddl --quick --rows 300 --fail-if class=rewrite --json");
+        let ran = command.arg(&path).args(["-c", migration, "--schema-file"]).arg(&schema).output().unwrap();
+        let stderr = String::from_utf8_lossy(&ran.stderr);
+        assert_eq!(ran.status.code(), Some(code), "{migration}: {stderr}");
+        assert_says(&stderr, &["--fail-if: statement 1 (", "its class is rewrite"]);
+        let document = fs::read_to_string(&path).unwrap();
+        assert_says(&document, &["its class is rewrite"]);
+    }
 }

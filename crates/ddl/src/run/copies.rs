@@ -11,13 +11,13 @@ use super::databases::Databases;
 use super::fill::Filled;
 use super::forecasts::sized;
 use super::look::{Look, Looked};
-use super::rehearse::Tables;
+use super::rehearse::{Table, Tables};
 use super::rules::Rules;
 use super::settings::with;
 use super::stall::{self, Candidates};
 use super::{Observer, workers};
 use crate::error::DdlError;
-use crate::find::Class;
+use crate::find::{Class, Kind};
 use crate::outcome::{AtSize, Probed, Space, SpaceAt, Stall, StatementOutcome, TableAt};
 use crate::request::Probes;
 use crate::script::StatementKind;
@@ -190,7 +190,12 @@ impl Copies<'_> {
         let held = statements.iter().filter_map(|one| one.found.as_ref()).flat_map(|found| found.held.keys());
         let roots: BTreeSet<u32> = held.filter_map(|oid| Some(tables.get(*oid)?.root())).collect();
         let oids = tables.filled().map(|(oid, _)| oid).filter(|oid| roots.contains(oid)).collect();
-        let candidates = Candidates::of(&tables, oids, &filled.tables);
+        let is_view = |oid: &u32| {
+            let kind = tables.get(*oid).map(Table::kind);
+            matches!(kind, Some(Kind::MaterializedView | Kind::Other))
+        };
+        let views = roots.iter().copied().filter(is_view).collect();
+        let candidates = Candidates::of(&tables, (oids, views), &filled.tables);
         let until = runnable(statements);
         let migrating = self.with_settings(&copy);
         let targets = (&copy, &migrating);

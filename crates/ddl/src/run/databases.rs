@@ -15,6 +15,7 @@ use server::quote::identifier;
 use server::{Restarter, Session, SurveyError};
 
 use super::Observer;
+use super::others::Others;
 use super::removal::{drop_all, drop_whole};
 use super::roles::Roles;
 use crate::error::DdlError;
@@ -36,6 +37,7 @@ pub(crate) struct Databases {
     version: u32,
     /// The roles that the run makes.
     roles: Rc<Roles>,
+    others: RefCell<Others>,
 }
 
 impl Databases {
@@ -54,7 +56,7 @@ impl Databases {
         roles.begin(&lead).await?;
         let version = "SELECT current_setting('server_version_num')::int4 AS version";
         let version = lead.row(version, &[]).await?.get::<_, i32>("version").unsigned_abs();
-        Ok(Self { outside: target.clone(), name, lead, version, roles })
+        Ok(Self { outside: target.clone(), name, lead, version, roles, others: RefCell::default() })
     }
 
     /// The database of the user's connection.
@@ -139,8 +141,24 @@ impl Databases {
         Session::open(&target.clone().with_application_name(name)).await
     }
 
+    /// Notes the work of others from now on: their work up to each drop of a database.
+    pub(crate) async fn note_others(&self) -> Result<(), ConnectError> {
+        let rows = self.lead.rows(include_str!("../sql/others.sql"), &[&self.name]).await?;
+        self.others.borrow_mut().add(&rows);
+        Ok(())
+    }
+
+    /// A warning about the work of others, if there was any.
+    pub(crate) fn others(&self) -> Option<String> {
+        self.others.borrow().warning()
+    }
+
     /// Drops a database of this run, and the roles that the migration has made there.
     pub(crate) async fn drop(&self, copy: &Target) -> Result<(), ConnectError> {
+        let is_measuring = self.others.borrow().has_begun();
+        if is_measuring {
+            self.note_others().await?;
+        }
         drop_whole(&self.lead, &self.outside, copy.dbname()).await?;
         self.roles.drop_new(&self.lead).await
     }

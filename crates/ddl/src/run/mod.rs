@@ -12,6 +12,7 @@ mod counters;
 mod databases;
 mod defaults;
 mod dependents;
+mod disk;
 mod events;
 mod facts;
 mod failure;
@@ -27,6 +28,7 @@ mod minimal;
 mod missing;
 mod named;
 mod original;
+mod others;
 mod pace;
 mod reach;
 mod rehearsal;
@@ -69,7 +71,7 @@ use self::forecasts::Forecasts;
 use self::minimal::Minimal;
 use self::rehearsal::Rehearsed;
 use self::roles::Roles;
-use self::rounds::Rounds;
+use self::rounds::{BothProbed, Rounds};
 use self::rowless::Partitions;
 use self::settings::Conditions;
 use crate::better::{self, Better};
@@ -136,7 +138,7 @@ pub fn run<'a>(
                 Ended::Stopped(_) => Err(DdlError::Interrupted),
             }
         };
-        let result = result.map_err(|error: DdlError| error.of_schema(&request.schema));
+        let result = result.map_err(|error: DdlError| error.of_schema(&request.schema).of_full_disk());
         observer.step("dropping the databases of this run");
         let (warnings, finished) = databases::finish(&target.clone().apart(), &name, &roles).await;
         for warning in &warnings {
@@ -202,6 +204,8 @@ impl Measurement<'_> {
         plan.warnings.extend(settings::unknown_machine(memory, self.has_forecasts(&scales)));
         plan.warnings.extend(had_mappings.then(|| mappings::WARNING.to_owned()));
         observer.planned(&plan);
+        let limits = (memory.max_wal_size, scales.up_to);
+        disk::check(self.site, &databases, (&plan, &works), limits).await?;
 
         let mut filled: Vec<Filled> = Vec::new();
         let mut minimal = Minimal::new(self.site.restarter, of_server);
@@ -226,6 +230,7 @@ impl Measurement<'_> {
         }
         minimal.end(&mut databases, observer).await?;
         clock.skip();
+        databases.note_others().await?;
         let site = Copies { databases: &databases, settings: &settings };
         // A size that was measured needs no forecast, though files are a little smaller or larger than planned. Those of an original may
         // be bloated.
@@ -233,7 +238,7 @@ impl Measurement<'_> {
         let goal = if is_measured { Vec::new() } else { goal::goal(self.request, &scales, &filled) };
         let (clock, are_last) = (&mut clock, !self.request.alternatives);
         let mut rounds = Rounds { site: &site, effort, probes, seed, are_last, clock, observer };
-        let (stalls, blocked) = rounds.all(&filled, &mut statements).await?;
+        let probed = rounds.all(&filled, &mut statements).await?;
         columns.name_in(&mut statements);
         missing::complete(&self.request.schema, &recipe.skipped, &mut statements);
         let partitions = Partitions::of(&filled, &columns, &self.request.schema);
@@ -251,20 +256,8 @@ impl Measurement<'_> {
         for better in &mut alternatives {
             columns.name_in(&mut better.statements);
         }
-        let largest = filled.last().map_or(&[][..], |largest| largest.tables.as_slice());
-        let bytes = largest.iter().map(|table| table.bytes).sum();
-        let unfilled = fill::unfilled(&statements, largest, &unused);
-        #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "a size, not negative")]
-        let up_to = scales.up_to.ceil() as u64;
-        Ok(Outcome {
-            statements,
-            bytes,
-            up_to,
-            probed: stalls,
-            probed_blocked: blocked,
-            unfilled,
-            alternatives,
-        })
+        databases.others().iter().for_each(|warning| observer.warned(warning));
+        Ok(outcome((statements, alternatives), probed, &scales, (&filled, &unused)))
     }
 
     fn plan(&self, recipe: &Filler<'_>, scales: &Scales, settings: Vec<(String, String)>) -> Plan {
@@ -312,6 +305,21 @@ impl Measurement<'_> {
     fn interrupt(&self) -> LocalBoxFuture<'_, ()> {
         Box::pin(self.stopped.told())
     }
+}
+
+/// The outcome of the statements and of better ways, with the readers and writers.
+fn outcome(
+    (statements, alternatives): (Vec<StatementOutcome>, Vec<Alternative>),
+    (probed, probed_blocked): BothProbed,
+    scales: &Scales,
+    (filled, unused): (&[Filled], &[String]),
+) -> Outcome {
+    let largest = filled.last().map_or(&[][..], |largest| largest.tables.as_slice());
+    let bytes = largest.iter().map(|table| table.bytes).sum();
+    let unfilled = fill::unfilled(&statements, largest, unused);
+    #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "a size, not negative")]
+    let up_to = scales.up_to.ceil() as u64;
+    Outcome { statements, bytes, up_to, probed, probed_blocked, unfilled, alternatives }
 }
 
 /// Measures better ways: as the migration itself, in its place.

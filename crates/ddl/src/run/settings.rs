@@ -84,7 +84,7 @@ pub(crate) fn unknown_machine(memory: Memory, has_forecasts: bool) -> Option<Str
     })
 }
 
-async fn survey(site: &Site<'_>, target: &Target) -> Result<Survey, DdlError> {
+pub(crate) async fn survey(site: &Site<'_>, target: &Target) -> Result<Survey, DdlError> {
     let session = Session::open(target).await?;
     let survey = Survey::for_tables(&session.connection, site.directory, site.pgrig).await?;
     session.close().await;

@@ -2,7 +2,7 @@
 
 use ddl::find::{Class, LockMode};
 use ddl::{Amount, Request, better_statements, better_way};
-use testkit::RELEASES;
+use testkit::{RELEASES, block_on};
 
 use crate::support::{measured, request, server};
 
@@ -59,6 +59,33 @@ fn better_ways_take_weaker_locks_for_the_long_part() {
             let updated = updated.flat_map(|found| &found.works).filter_map(|work| work.proof.read);
             assert_eq!(updated.map(|read| read.updated).sum::<i64>(), 2000, "{release}");
         }
+    }
+}
+
+/// Autovacuum may analyze the table, which grows, between two batches.
+#[test]
+fn the_batches_of_a_new_column_leave_no_row_out() {
+    let column = "ALTER TABLE t ADD made uuid NOT NULL DEFAULT gen_random_uuid()";
+    for release in RELEASES.into_iter().filter(|release| *release > 13) {
+        let server = server(release);
+        let outcome = measured(&server, &request(SCHEMA, column, Amount::Rows(2000))).unwrap();
+        let ways = better_statements(&outcome.statements[0], u32::from(release) * 10_000);
+        assert!(ways.len() > 4, "{release}: {ways:?}");
+        block_on(async {
+            let postgres = server.connect("postgres").await;
+            let rows = "INSERT INTO t SELECT i, i, i FROM generate_series(1, 20000) i";
+            for sql in [SCHEMA, rows, "VACUUM ANALYZE t"] {
+                postgres.client.batch_execute(sql).await.unwrap();
+            }
+            for sql in &ways {
+                let done = postgres.client.batch_execute(sql).await;
+                done.unwrap_or_else(|error| panic!("{release}: {sql}: {error:?}"));
+                postgres.client.batch_execute("ANALYZE t").await.unwrap();
+            }
+            let query = "SELECT count(*) FROM t WHERE made IS NULL";
+            let left: i64 = postgres.client.query_one(query, &[]).await.unwrap().get(0);
+            assert_eq!(left, 0, "{release}: {ways:?}");
+        });
     }
 }
 

@@ -1,7 +1,9 @@
-//! Strong locks for which no session waits.
+//! Strong locks for which no session waits, or only those behind an open transaction.
+
+use std::time::Duration;
 
 use ddl::find::LockMode;
-use ddl::{Amount, Outcome, Probes, Request};
+use ddl::{Amount, Outcome, Probes, Probing, Request};
 use testkit::RELEASES;
 
 use crate::support::{measured, of_shop, request, server};
@@ -81,5 +83,53 @@ fn a_materialized_view_that_is_refreshed_concurrently_blocks_nobody() {
         }
         assert_eq!(blocks(7), Some("reads and writes"), "{release}");
         assert_eq!(*unprobed(7), ["public.m"], "{release}");
+    }
+}
+
+/// The open transaction has read views and materialized views, too, also those without rows that can be read.
+#[test]
+fn readers_of_views_wait_behind_an_open_transaction() {
+    let schema = "
+        CREATE TABLE t (id int PRIMARY KEY, n int);
+        CREATE MATERIALIZED VIEW m AS SELECT id, n FROM t;
+        CREATE UNIQUE INDEX m_id ON m (id);
+        CREATE MATERIALIZED VIEW unpopulated AS SELECT id FROM t WITH NO DATA;
+        CREATE VIEW v AS SELECT id FROM t;";
+    for release in RELEASES {
+        let server = server(release);
+        for (migration, read) in [
+            ("DROP INDEX m_id", "SELECT n FROM m LIMIT 1"),
+            ("ALTER VIEW v RENAME COLUMN id TO number", "SELECT count(*) FROM v WHERE false"),
+            (
+                "REFRESH MATERIALIZED VIEW unpopulated",
+                "SELECT 'unpopulated'::regclass, count(*) FROM t WHERE id = 7",
+            ),
+        ] {
+            let read = Some(Probing::Statement(read.to_owned()));
+            let probes = Probes { read, blocker: Some(Duration::from_secs(2)), ..Probes::default() };
+            let plain = request(schema, migration, Amount::Rows(300));
+            let outcome = measured(&server, &Request { probes: Some(probes), ..plain }).unwrap();
+            let failed: Vec<_> = outcome.failed().collect();
+            assert!(failed.is_empty(), "{release}: {failed:#?}");
+            let queue = outcome.statements[0].blocked.as_ref().unwrap();
+            let is_of_view = !migration.starts_with("REFRESH");
+            // The statement itself waits.
+            assert!(queue.seconds > 0.5, "{release}: {migration}: {queue:?}");
+            let is_long = queue.read.as_ref().is_some_and(|wait| wait.lock > 0.5);
+            assert_eq!(is_long, is_of_view, "{release}: {migration}: {queue:?}");
+        }
+    }
+}
+
+/// Each statement that waits for readers meets a transaction that is open for the whole time.
+#[test]
+fn the_open_transaction_begins_anew() {
+    let server = server(18);
+    let migration = "SELECT pg_sleep(2); ALTER TABLE orders ADD a int; BEGIN; SELECT 1; ALTER TABLE orders ADD b int; COMMIT; ALTER TABLE orders RENAME TO o2";
+    let probes = Probes { blocker: Some(Duration::from_millis(1500)), ..Probes::default() };
+    let outcome = measured(&server, &Request { probes: Some(probes), ..of_shop(migration) }).unwrap();
+    for number in [2, 5, 7] {
+        let queue = outcome.statements[number - 1].blocked.as_ref().unwrap();
+        assert!(queue.longest().is_some_and(|wait| wait.lock > 0.5), "{number}: {queue:?}");
     }
 }

@@ -160,3 +160,19 @@ fn a_variable_of_psql_is_named() {
     assert!(!error.to_string().contains("psql"), "{error}");
     assert_eq!(left(&server), Vec::<String>::new());
 }
+
+#[test]
+fn a_search_path_without_a_schema_is_named() {
+    let server = server(18);
+    server.sql("ALTER ROLE CURRENT_USER SET search_path = nowhere");
+    let migration = "ALTER TABLE orders ADD a int";
+    let refused = measured(&server, &request(SHOP, migration, Amount::Rows(100))).unwrap_err().to_string();
+    assert_says(
+        &refused,
+        &["no schema has been selected", "search_path of the role", "SET search_path = public"],
+    );
+    let shop = format!("SET search_path = public; {SHOP}");
+    let migration = format!("SET search_path = public; {migration}");
+    let outcome = measured(&server, &request(&shop, &migration, Amount::Rows(100))).unwrap();
+    assert!(outcome.failed().next().is_none(), "{:#?}", outcome.statements);
+}

@@ -360,3 +360,47 @@ fn a_script_whose_result_has_no_row_stops() {
     assert!(found.stopped[0].message.contains("expected one row, got 0"), "{found:?}");
     assert!(found.stopped[0].number.is_none(), "{found:?}");
 }
+
+/// A session has waited also if its statement then fails, for example because its table is gone.
+#[test]
+fn a_wait_that_ends_with_an_error_counts() {
+    for release in RELEASES {
+        let server = server(release);
+        for change in ["ALTER TABLE t RENAME TO t2", "DROP TABLE t"] {
+            let migration = format!("BEGIN; {change}; SELECT pg_sleep(1); COMMIT");
+            let outcome = measured(&server, &probing(&migration, Probes::default())).unwrap();
+            let stall = outcome.statements[1].stall.as_ref().unwrap();
+            for wait in [&stall.read, &stall.write] {
+                let is_counted = wait.as_ref().is_some_and(|wait| wait.is_failed && wait.lock > 0.5);
+                assert!(is_counted, "{release}: {change}: {stall:?}");
+            }
+            assert_eq!(stall.unprobed, Vec::<String>::new(), "{release}: {change}: {stall:?}");
+        }
+    }
+    let probes = Probes { blocker: Some(Duration::from_secs(2)), ..Probes::default() };
+    let outcome = measured(&server(18), &probing("ALTER TABLE t RENAME TO t2", probes)).unwrap();
+    let queue = outcome.statements[0].blocked.as_ref().unwrap();
+    assert!(queue.longest().is_some_and(|wait| wait.is_failed && wait.lock > 0.5), "{queue:?}");
+}
+
+/// A time-out of the role ends no wait of readers and writers. One of their own script does: then nobody waits for the rest.
+#[test]
+fn readers_and_writers_wait_without_a_limit() {
+    let server = server(18);
+    server.sql("ALTER ROLE CURRENT_USER SET lock_timeout = '200ms'");
+    let probes = Probes { blocker: Some(Duration::from_secs(2)), ..Probes::default() };
+    let migration = "SET lock_timeout = 0; ALTER TABLE t ADD a int";
+    let outcome = measured(&server, &probing(migration, probes)).unwrap();
+    let queue = outcome.statements[1].blocked.as_ref().unwrap();
+    assert!(queue.longest().is_some_and(|wait| !wait.is_failed && wait.lock > 0.5), "{queue:?}");
+    let stopped = &outcome.probed_blocked.as_ref().unwrap().stopped;
+    assert!(stopped.is_empty(), "{stopped:?}");
+
+    let write = script("SET lock_timeout = '100ms';\nUPDATE t SET n = n WHERE id = 7;");
+    let probes = Probes { write: Some(write), ..Probes::default() };
+    let migration = "BEGIN; LOCK TABLE t IN SHARE MODE; SELECT pg_sleep(1); COMMIT";
+    let outcome = measured(&server, &probing(migration, probes)).unwrap();
+    let stall = outcome.statements[1].stall.as_ref().unwrap();
+    assert_eq!(stall.unprobed, ["public.t"], "{stall:?}");
+    assert!(stall.write.as_ref().is_some_and(|wait| wait.is_failed && wait.lock < 0.5), "{stall:?}");
+}

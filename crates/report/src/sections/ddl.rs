@@ -2,6 +2,7 @@
 
 mod better;
 mod forecast;
+mod probes;
 mod rowless;
 mod thinned;
 mod waits;
@@ -36,6 +37,7 @@ pub(super) fn shown(run: &Run) -> Shown {
     overview.first = Some(("All statements".to_owned(), overview_table(&statements)));
     overview.text = rowless::sentences(&statements);
     overview.text.extend(thinned::sentences(&statements));
+    overview.text.extend(probes::sentences(run, &statements));
     overview.tables = proofs(&statements).into_iter().collect();
     let mut sections = vec![overview, locks(&statements)];
     sections.extend(waits::sections(&statements, run.request["probes"]["blocker"]["secs"].as_f64()));
@@ -187,9 +189,13 @@ fn result(run: &Run, statements: &[Statement]) -> String {
     let tables = run.plan["sizes"].as_array().and_then(|sizes| sizes.last()?["bytes"].as_f64());
     let tables =
         tables.map_or_else(String::new, |bytes| format!(" on tables of {}", Quantity::Bytes.text(bytes)));
-    let longest = statements.iter().filter_map(|one| one.trial.value("stall")).reduce(f64::max);
-    let waited = longest.map_or_else(String::new, |stall| {
-        format!("; readers or writers waited for up to {}", Quantity::Seconds.text(stall))
+    let longest = |name: &str| statements.iter().filter_map(|one| one.trial.value(name)).reduce(f64::max);
+    let queue = longest("stall-blocked");
+    let queue = queue.map_or_else(String::new, |queue| {
+        format!(" ({} behind an open transaction)", Quantity::Seconds.text(queue))
+    });
+    let waited = longest("stall").map_or_else(String::new, |stall| {
+        format!("; readers or writers waited for up to {}{queue}", Quantity::Seconds.text(stall))
     });
     let number = statements.len();
     let named = if number == 1 { "1 statement".to_owned() } else { format!("{number} statements") };
@@ -234,9 +240,15 @@ fn overview_table(statements: &[Statement]) -> Table {
         let value = |name: &&str| {
             let found = one.trial.observations.iter().find(|observation| observation.name == **name);
             let is_held = *name == "locks-held" && (one.blocks().is_empty() || one.is_alone());
-            found
+            let shown = found
                 .filter(|_| !is_held)
-                .map_or_else(String::new, |found| quantity(found.unit).text(found.value))
+                .map_or_else(String::new, |found| quantity(found.unit).text(found.value));
+            let remark = match *name {
+                "stall" => probes::remark(one.stall),
+                "stall-blocked" => probes::remark(one.blocked),
+                _ => String::new(),
+            };
+            format!("{shown} {remark}").trim().to_owned()
         };
         let start = [one.name(), one.class(), one.blocks().to_owned()];
         start.into_iter().chain(columns.iter().map(value)).collect()

@@ -256,3 +256,36 @@ fn a_migration_of_which_nothing_ran_has_a_page() {
     let few = changed("ddl", |run| run.trials.truncate(2));
     assert!(html(&[few]).contains("No statement takes a lock"));
 }
+
+/// Short waits prove nothing where nobody waited to the end.
+#[test]
+fn failures_beside_readers_and_writers_are_told() {
+    let document = changed("ddl", |run| {
+        let mut is_first = true;
+        for event in run.trials.iter_mut().flat_map(|trial| &mut trial.events) {
+            let what = &mut event.what;
+            if what["event"] == "stall" && is_first {
+                what["stall"]["failed"] = serde_json::json!("could not serialize access");
+                what["stall"]["counts_for"] = serde_json::json!(3);
+                is_first = false;
+            }
+            if what["event"] == "probes" {
+                what["probes"]["unprobed"] = serde_json::json!(["public.log: it has no key"]);
+                let stopped = serde_json::json!({
+                    "name": "public.orders", "kind": "write", "number": 4, "message": "relation does not exist",
+                });
+                what["probes"]["stopped"] = serde_json::json!([stopped]);
+            }
+        }
+    });
+    let text = markdown(&[document]);
+    for told in [
+        "Not probed: public.log: it has no key.",
+        "The writer of public.orders failed at statement 4: relation does not exist.",
+        "failed: could not serialize access. Its waits are those before the failure.",
+        "(waits for a kept lock count for statement 3; the statement failed) |",
+        "behind an open transaction)",
+    ] {
+        assert_eq!(text.matches(told).count(), 1, "{told}: {text}");
+    }
+}

@@ -118,7 +118,7 @@ fn better(one: &StatementOutcome, alternative: &Alternative) -> String {
             let _ = write!(text, "\n           failed: {}", failed.message);
             continue;
         }
-        let _ = write!(text, "\n           {}", in_short(std::slice::from_ref(step)));
+        let _ = write!(text, "\n           {}", in_short(std::slice::from_ref(step), None));
         text += &rowless::of_step(step).unwrap_or_default();
     }
     if left_out > 0 {
@@ -129,22 +129,36 @@ fn better(one: &StatementOutcome, alternative: &Alternative) -> String {
         );
     }
     if alternative.statements.iter().all(|step| step.failed.is_none()) {
-        let _ = write!(text, "\n   in all  {}", in_short(&alternative.statements));
-        let _ = write!(text, "\n   before  {}", in_short(std::slice::from_ref(one)));
+        let _ = write!(text, "\n   in all  {}", in_short(&alternative.statements, None));
+        let kept = one.stall.as_ref().and_then(|stall| stall.counts_for);
+        let _ = write!(text, "\n   before  {}", in_short(std::slice::from_ref(one), kept));
     }
     text
 }
 
-/// Seconds, WAL, stall and the strongest lock of some statements.
-fn in_short(statements: &[StatementOutcome]) -> String {
+/// Seconds, WAL, stall and the strongest lock of some statements. `kept` is the number of the statement for which waits for a kept lock count;
+/// those of a better way have no numbers.
+fn in_short(statements: &[StatementOutcome], kept: Option<usize>) -> String {
     let largest = || statements.iter().filter_map(StatementOutcome::largest);
     let seconds: f64 = largest().filter_map(AtSize::seconds).map(|seconds| seconds.median).sum();
     let wal: f64 = largest().filter_map(AtSize::wal).map(|wal| wal.median).sum();
-    let stalls = statements.iter().filter_map(|one| one.stall.as_ref()?.longest());
-    let stall = stalls.map(|wait| wait.seconds).reduce(f64::max);
+    let stalls = || statements.iter().filter_map(|one| one.stall.as_ref());
+    let longest = stalls().filter_map(Stall::longest);
+    let longest = longest.max_by(|one, other| one.seconds.total_cmp(&other.seconds));
     let strongest = statements.iter().filter_map(|one| one.found.as_ref()?.strongest_held()).max();
-    let stall = stall.map_or(String::new(), |stall| format!(", stall {}", time(stall)));
+    let stall = longest.map_or(String::new(), |wait| {
+        let lock = if wait.lock > 0.0 { time(wait.lock) } else { "none".to_owned() };
+        format!(", stall {} ({lock} of it for locks)", time(wait.seconds))
+    });
+    let kept = stalls().any(|stall| stall.counts_for.is_some()).then(|| {
+        let waits = if longest.is_some() { "longer waits" } else { "waits" };
+        let of = kept.map_or("an earlier statement".to_owned(), |number| format!("statement {number}"));
+        format!(", {waits} for a kept lock count for {of}")
+    });
+    let is_failed = stalls().any(|stall| stall.failed.is_some());
+    let failed = if is_failed { ", failed beside readers and writers" } else { "" };
     let lock = strongest.map_or(String::new(), |mode| format!(", {mode}"));
+    let stall = stall + &kept.unwrap_or_default() + failed;
     format!("{}, WAL {}{stall}{lock}", time(seconds), shown_bytes(wal))
 }
 
@@ -168,11 +182,13 @@ fn costs(one: &StatementOutcome) -> String {
 
 /// The longest waits of a reader and a writer. None may count for a statement behind a kept lock.
 fn waits(stall: &Stall) -> String {
+    let then = |wait: &Wait| if wait.is_failed { ", then it failed" } else { "" };
     let wait = |name: &str, wait: &Option<Wait>| match wait {
         Some(wait) if wait.lock > 0.0 => {
-            format!("{name} {} ({} of it for locks, {})", time(wait.seconds), time(wait.lock), wait.name)
+            let (waited, lock) = (time(wait.seconds), time(wait.lock));
+            format!("{name} {waited} ({lock} of it for locks, {}{})", wait.name, then(wait))
         }
-        Some(wait) => format!("{name} {}", time(wait.seconds)),
+        Some(wait) => format!("{name} {}{}", time(wait.seconds), then(wait)),
         None if stall.counts_for.is_some() => String::new(),
         None => format!("no {name}"),
     };

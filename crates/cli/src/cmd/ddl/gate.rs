@@ -5,7 +5,7 @@ use std::str::FromStr;
 use std::time::Duration;
 
 use ddl::find::{Class, LockMode};
-use ddl::{Effects, Outcome, StatementOutcome, Untimed};
+use ddl::{Effects, Outcome, Probed, Stall, StatementOutcome, Untimed};
 use measure::human::time;
 
 use crate::app::duration::limit;
@@ -78,7 +78,7 @@ impl Gate {
 
     /// Why it is not known whether a statement passes, as text for people; none if it is: its locks were not all seen; it changes no row,
     /// works on a partition without generated rows, or its time zone is not known, and the condition depends on that; or it blocks readers
-    /// or writers and their waits were not measured.
+    /// or writers and their waits were not measured, or not to its end.
     fn unmeasured(&self, one: &StatementOutcome, outcome: &Outcome) -> Option<String> {
         let found = one.found.as_ref()?;
         if let Some(why) = found.unknown_locks.as_ref().filter(|_| self.depends_on_locks(found)) {
@@ -92,17 +92,13 @@ impl Gate {
             return Some(format!("{}; {}", untimed.reason(), untimed.remedy()));
         }
         let Self::Stall(_) = self else { return None };
+        let Some(stall) = &one.stall else { return not_run(one, found, outcome) };
+        if let Some(failed) = &stall.failed {
+            return Some(format!("it failed beside readers and writers: {failed}"));
+        }
         found.blocks()?;
-        let Some(stall) = &one.stall else {
-            return Some("it did not run beside readers and writers".to_owned());
-        };
-        let reasons = outcome.probed.as_ref().map_or(&[][..], |probed| probed.unprobed.as_slice());
-        let with_reason = |table: &String| {
-            let reason = reasons.iter().find_map(|reason| reason.split_once(&format!("{table}: ")));
-            reason.map_or_else(|| table.clone(), |(_, reason)| format!("{table} ({reason})"))
-        };
-        let tables: Vec<String> = stall.unprobed.iter().map(with_reason).collect();
-        (!tables.is_empty()).then(|| format!("no reader or writer used {}", tables.join(", ")))
+        let runs = [(Some(stall), &outcome.probed), (one.blocked.as_ref(), &outcome.probed_blocked)];
+        runs.into_iter().find_map(|(stall, probed)| unprobed(stall?, probed.as_ref()?))
     }
 
     /// Whether a longer time of the statement could make it miss this condition.
@@ -156,6 +152,52 @@ impl fmt::Display for Gate {
             Self::Stall(longer) => write!(f, "stall>{}", shown(longer)),
         }
     }
+}
+
+/// Why a statement has no stall, as text for people; none if it makes nobody wait.
+fn not_run(one: &StatementOutcome, found: &Effects, outcome: &Outcome) -> Option<String> {
+    if found.blocks().is_none() && found.class != Class::Rows {
+        return None;
+    }
+    let earlier = outcome.statements.iter().take_while(|other| other.number < one.number);
+    let failed = earlier.filter_map(|other| Some((other.number, other.stall.as_ref()?.failed.as_ref()?)));
+    let why = failed.last().map(|(number, failed)| format!(", where statement {number} failed: {failed}"));
+    Some(format!("it did not run beside readers and writers{}", why.unwrap_or_default()))
+}
+
+/// A warning for each statement that failed beside readers and writers, unless a limit on their waits tells it.
+pub(crate) fn failed(gates: &[Gate], outcome: &Outcome) -> Vec<String> {
+    if gates.iter().any(|gate| matches!(gate, Gate::Stall(_))) {
+        return Vec::new();
+    }
+    let warning = |one: &StatementOutcome| {
+        let failed = one.stall.as_ref()?.failed.as_ref()?;
+        Some(format!(
+            "statement {} failed beside readers and writers: {failed}. So its stall is not known: it may be longer than the waits before \
+             the failure",
+            one.number
+        ))
+    };
+    outcome.statements.iter().filter_map(warning).collect()
+}
+
+/// The tables that no reader or writer used until a statement's locks ended, each with the reason, as text for people; none if there are
+/// none.
+fn unprobed(stall: &Stall, probed: &Probed) -> Option<String> {
+    let with_reason = |table: &String| {
+        let of_table = format!("{table}: ");
+        let reason = probed.unprobed.iter().find_map(|reason| reason.split_once(&of_table));
+        let stopped = probed.stopped.iter().find(|stopped| stopped.name == *table);
+        match (reason, stopped) {
+            (Some((_, reason)), _) => format!("{table} ({reason})"),
+            (None, Some(stopped)) => {
+                format!("{table} (the {} failed: {})", stopped.kind.name(), stopped.message)
+            }
+            (None, None) => table.clone(),
+        }
+    };
+    let tables: Vec<String> = stall.unprobed.iter().map(with_reason).collect();
+    (!tables.is_empty()).then(|| format!("no reader or writer used {}", tables.join(", ")))
 }
 
 /// Whether a statement has several transactions of its own, and waits between them: it holds each lock in some of them only.

@@ -53,7 +53,10 @@ pub(crate) fn of(outcome: &Outcome, version: u32) -> Vec<String> {
     hints.extend(keepers(&outcome.statements).iter().map(moving));
     let statements: Vec<&Statement> = outcome.statements.iter().map(|one| &one.statement).collect();
     if let Some((number, is_in_transaction)) = wants_timeout {
-        hints.extend(limiting(&statements, number, is_in_transaction));
+        // The better ways lift this limit.
+        let mut first = limiting(&statements, number, is_in_transaction);
+        first.append(&mut hints);
+        hints = first;
     }
     hints.extend(limits::under(&statements));
     if is_left_open(statements.iter().copied()) {

@@ -144,6 +144,9 @@ async fn measure(
     for warning in thinned::warnings(&outcome) {
         printer.warn(warning);
     }
+    for warning in gate::failed(&arguments.fail_if, &outcome) {
+        printer.warn(warning);
+    }
     for untried in gate::unlimited(&arguments.fail_if, &outcome) {
         printer.warn(untried);
     }
@@ -176,9 +179,9 @@ fn swapped(error: DdlError, arguments: &DdlArgs) -> Failure {
     }
 }
 
-/// The result of the command: a statement that failed is a wrong request; then come the gates.
+/// The result of the command: a statement that failed is a wrong request, also if others miss a condition.
 fn judged(arguments: &DdlArgs, outcome: &Outcome) -> Result<(), Failure> {
-    let failed: Vec<String> = outcome
+    let mut failed: Vec<String> = outcome
         .failed()
         .map(|(one, failed)| {
             let remedy = failed.remedy.as_ref();
@@ -187,13 +190,12 @@ fn judged(arguments: &DdlArgs, outcome: &Outcome) -> Result<(), Failure> {
             format!("statement {number} ({place}) is not measurable: {message}{remedy}")
         })
         .collect();
+    let missed = gate::missed(&arguments.fail_if, outcome);
     if !failed.is_empty() {
+        failed.extend(missed);
         return Err(Usage(failed.join("\n")).into());
     }
-    match gate::missed(&arguments.fail_if, outcome) {
-        missed if missed.is_empty() => Ok(()),
-        missed => Err(BadResult::Missed(missed).into()),
-    }
+    if missed.is_empty() { Ok(()) } else { Err(BadResult::Missed(missed).into()) }
 }
 
 /// The error of a --scratch without a host. It names no database that pgrig reads, and allows no --instance.

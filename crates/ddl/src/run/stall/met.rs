@@ -200,7 +200,7 @@ mod tests {
     }
 
     fn answer(scheduled: u64, answered: u64) -> Answer {
-        Answer { scheduled: at(scheduled), answered: at(answered), interval: INTERVAL }
+        Answer { scheduled: at(scheduled), answered: at(answered), interval: INTERVAL, is_error: false }
     }
 
     /// A statement from `start` to `end`, whose locks stay until then.

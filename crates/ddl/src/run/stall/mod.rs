@@ -11,6 +11,7 @@
 mod asked;
 mod carry;
 pub(crate) mod check;
+mod holder;
 mod met;
 mod probe;
 mod unprobed;
@@ -25,6 +26,7 @@ use server::Session;
 use tokio::task::JoinSet;
 
 use self::asked::asked;
+use self::holder::{Holder, waits_for_readers};
 use self::met::{Met, Owners, Span, Uses, met};
 use self::probe::{Answer, Log, Probe, interval};
 use self::unprobed::unprobed;
@@ -59,16 +61,27 @@ pub(crate) struct Candidates<'a> {
     pub(crate) tables: &'a Tables,
     /// OIDs of the tables, the largest first.
     oids: Vec<u32>,
+    /// OIDs of the views and materialized views.
+    views: Vec<u32>,
     /// The tables as they were filled.
     filled: &'a [TableAt],
 }
 
 impl<'a> Candidates<'a> {
-    /// Of these tables, with those that were filled.
-    pub(crate) fn of(tables: &'a Tables, mut oids: Vec<u32>, filled: &'a [TableAt]) -> Self {
-        let none = Self { tables, oids: Vec::new(), filled };
+    /// Of these tables and views, with the tables that were filled.
+    pub(crate) fn of(
+        tables: &'a Tables,
+        (mut oids, views): (Vec<u32>, Vec<u32>),
+        filled: &'a [TableAt],
+    ) -> Self {
+        let none = Self { tables, oids: Vec::new(), views, filled };
         oids.sort_by_cached_key(|oid| Reverse(none.sum(*oid, |table| table.bytes)));
         Self { oids, ..none }
+    }
+
+    /// OIDs of the tables and views.
+    fn all(&self) -> Vec<u32> {
+        [self.oids.as_slice(), &self.views].concat()
     }
 
     fn rows(&self, oid: u32) -> u64 {
@@ -82,7 +95,8 @@ impl<'a> Candidates<'a> {
 }
 
 /// Runs the migration in a copy while probes use the tables. Its session and those of the probes are of the target `migrating`, with the settings
-/// of the original. With `blocker`, a transaction that has read the tables is open for so long, from before the migration on.
+/// of the original. With `blocker`, a transaction that has read the tables is open for so long, from before the migration and before each of its transactions that
+/// waits for it.
 pub(crate) async fn measure(
     databases: &Databases,
     (target, migrating): (&Target, &Target),
@@ -99,7 +113,7 @@ pub(crate) async fn measure(
     let began = Instant::now();
     let mut pids = Vec::new();
     for mut asked in asked {
-        let session = Session::open(migrating).await?;
+        let session = patient(migrating).await?;
         let pid = session.pid().await?;
         pids.push(pid);
         let interval = interval(&mut asked, &session).await;
@@ -120,17 +134,18 @@ pub(crate) async fn measure(
     let session = Session::open(migrating).await?;
     // As in the runs that are timed: catalogs are in the session's caches.
     let owners = Owners::of(&session.rows(include_str!("../../sql/relations.sql"), &[]).await?);
-    let holder = match blocker {
-        Some(held) => Some(hold(target, candidates, held).await?),
+    let mut holder = match blocker {
+        Some(held) => Some(Holder::begin(target, candidates.all(), held).await?),
         None => None,
     };
     let migration_began = began.elapsed();
     section(&log, migration_began);
-    let spans = migrate((&session, databases), statements, &log, began, observer).await?;
+    let migration = migrate((&session, databases), statements, &log, holder.as_mut(), began, observer);
+    let spans = migration.await?;
     // Its locks end with it, and the blocker's too. What was scheduled before that is answered.
     session.close().await;
     if let Some(holder) = holder {
-        holder.abort();
+        holder.end();
     }
     calm(&log, began).await;
     for probe in &log {
@@ -145,12 +160,12 @@ pub(crate) async fn measure(
         logs.iter().flat_map(|log| counted(log, &spans, &queue, (candidates.tables, &owners))).collect();
     let stall = |(place, one): (usize, &StatementOutcome)| {
         let stall = stall(&spans, place, &counted, &queue)?;
-        let start = spans[place].as_ref()?.start;
+        let span = spans[place].as_ref()?;
         let has_kept = one.found.as_ref().is_some_and(|found| !found.inherited.is_empty());
         let longest = stall.longest().map_or(0.0, |wait| wait.seconds);
         let earlier = if has_kept { earlier(&spans, place, &counted, longest) } else { None };
         let counts_for = earlier.map(|place| statements[place].number);
-        Some(Stall { unprobed: unprobed(one, start, candidates.tables, &logs), counts_for, ..stall })
+        Some(Stall { unprobed: unprobed(one, span, candidates.tables, &logs), counts_for, ..stall })
     };
     let stalls = statements.iter().enumerate().map(stall).collect();
     let baseline = |kind: ProbeKind| {
@@ -210,6 +225,7 @@ async fn migrate(
     (session, databases): (&Session, &Databases),
     statements: &[StatementOutcome],
     probes: &[Arc<Probe>],
+    mut holder: Option<&mut Holder<'_>>,
     began: Instant,
     observer: &mut dyn Observer,
 ) -> Result<Vec<Option<Span>>, ConnectError> {
@@ -229,6 +245,13 @@ async fn migrate(
         observer.step(&format!("running statement {} of {}", one.number, statements.len()));
         if !has_locks {
             since = calm(probes, began).await;
+            let place = spans.len();
+            if let Some(holder) = holder.as_mut()
+                && place > 0
+                && waits_for_readers(&statements[place..], is_in_transaction)
+            {
+                holder.begin_anew().await?;
+            }
         }
         section(probes, began.elapsed());
         let start = began.elapsed();
@@ -304,6 +327,7 @@ fn stall(spans: &[Option<Span>], place: usize, counted: &[Counted<'_>], queue: &
             seconds: answer.waited().as_secs_f64(),
             lock: queue.locked(probe.pid, answer.scheduled, answer.answered).as_secs_f64(),
             name: probe.asked.name.clone(),
+            is_failed: answer.is_error,
         })
     };
     Some(Stall {
@@ -328,19 +352,9 @@ fn earlier(spans: &[Option<Span>], place: usize, counted: &[Counted<'_>], longes
     (waited.as_secs_f64() > longest).then_some(at)
 }
 
-/// Opens a transaction that has read the tables, and ends it after this time.
-async fn hold(
-    target: &Target,
-    candidates: &Candidates<'_>,
-    held: Duration,
-) -> Result<tokio::task::JoinHandle<()>, ConnectError> {
+/// A session whose waits for locks have no limit, whatever the role or database has as its default.
+async fn patient(target: &Target) -> Result<Session, ConnectError> {
     let session = Session::open(target).await?;
-    session.run("BEGIN").await?;
-    for table in candidates.oids.iter().filter_map(|oid| candidates.tables.get(*oid)) {
-        session.run(&format!("SELECT 1 FROM {} LIMIT 1", table.sql())).await?;
-    }
-    Ok(tokio::spawn(async move {
-        tokio::time::sleep(held).await;
-        session.close().await;
-    }))
+    session.run("SET lock_timeout = 0").await?;
+    Ok(session)
 }

@@ -112,6 +112,8 @@ pub(super) struct Answer {
     pub(super) answered: Duration,
     /// Time until the next one is due.
     pub(super) interval: Duration,
+    /// Whether the answer is an error, with which the probe stopped.
+    pub(super) is_error: bool,
 }
 
 impl Answer {
@@ -159,7 +161,7 @@ impl Probe {
             let skipped = Duration::from_nanos(self.skipped.load(Ordering::Relaxed));
             if scheduled < skipped {
                 // It has waited until then in vain, and the others of these for a shorter time.
-                self.note(scheduled, skipped);
+                self.note((scheduled, skipped), false);
                 let late = skipped.saturating_sub(scheduled).as_nanos().div_ceil(self.interval.as_nanos());
                 number = number.saturating_add(u32::try_from(late).unwrap_or(u32::MAX));
                 continue;
@@ -169,12 +171,15 @@ impl Probe {
             number += 1;
             match done {
                 Err(fault) if !fault.is_again() => {
+                    let now = began.elapsed();
+                    // It has waited, too.
+                    self.note((scheduled, now), true);
                     self.log.lock().unwrap_or_else(PoisonError::into_inner).stopped =
-                        Some((began.elapsed(), fault.message()));
+                        Some((now, fault.message()));
                     self.stop();
                 }
                 _ => {
-                    self.note(scheduled, began.elapsed());
+                    self.note((scheduled, began.elapsed()), false);
                     self.answered.store(nanoseconds(scheduled), Ordering::Relaxed);
                 }
             }
@@ -182,11 +187,11 @@ impl Probe {
         session.close().await;
     }
 
-    fn note(&self, scheduled: Duration, answered: Duration) {
+    fn note(&self, (scheduled, answered): (Duration, Duration), is_error: bool) {
         let section = Duration::from_nanos(self.section.load(Ordering::SeqCst));
         // The first that is due after a statement may count for that one, too.
         let within = (scheduled > section + self.interval).then_some(section);
-        let answer = Answer { scheduled, answered, interval: self.interval };
+        let answer = Answer { scheduled, answered, interval: self.interval, is_error };
         self.log.lock().unwrap_or_else(PoisonError::into_inner).add(answer, within);
     }
 
@@ -238,12 +243,12 @@ mod tests {
             probe.begin_section(at(section));
             for due in (section..section + 1000).step_by(2) {
                 let waited = if due == section + 500 { 7 } else { 1 };
-                probe.note(at(due), at(due + waited));
+                probe.note((at(due), at(due + waited)), false);
             }
         }
         // Due in the second section, answered in the third: it may count for both.
         probe.begin_section(at(2000));
-        probe.note(at(1998), at(2001));
+        probe.note((at(1998), at(2001)), false);
         let kept: Vec<_> = probe.log().answers.iter().map(|one| (one.scheduled, one.waited())).collect();
         let first = |section: u64| [section, section + 2].map(|due| (at(due), at(1)));
         let longest = |section: u64| [(at(section + 500), at(7))];

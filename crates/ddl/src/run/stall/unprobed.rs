@@ -3,21 +3,28 @@
 use std::collections::BTreeSet;
 use std::time::Duration;
 
+use super::met::Span;
 use super::probe::{Log, Probe};
 use crate::find::LockMode;
 use crate::outcome::{ProbeKind, StatementOutcome};
 use crate::run::rehearse::{Table, Tables};
 
+/// Time before the end of a statement's locks in which its commit may have made a probe fail: the server answers both at once.
+const AT_ONCE: Duration = Duration::from_millis(100);
+
 /// The tables and views on which a statement works, or which it locks, with a lock that blocks others, but for those that a probe used
-/// when it began. Which tables the user's own readers and writers use is not known: they stand for all.
+/// until its locks ended, or whose commit made the probe fail. Which tables the user's own readers and writers use is not known: they stand for all.
 pub(super) fn unprobed(
     one: &StatementOutcome,
-    start: Duration,
+    span: &Span,
     tables: &Tables,
     logs: &[(&Probe, Log)],
 ) -> Vec<String> {
     let Some(found) = &one.found else { return Vec::new() };
-    let works = |log: &Log| log.stopped.as_ref().is_none_or(|(at, _)| *at >= start);
+    let works = |log: &Log| {
+        let lasts = |at: Duration| at >= span.start && at + AT_ONCE >= span.until.max(span.end);
+        log.stopped.as_ref().is_none_or(|(at, _)| lasts(*at))
+    };
     let is_probed = |name: &str, blocked: LockMode| {
         let waits = |probe: &Probe| {
             let is_blocked = blocked == LockMode::AccessExclusive || probe.asked.kind == ProbeKind::Write;

@@ -2,7 +2,7 @@
 
 use serde_json::Value;
 
-use super::{Statement, blocks, class_name, rowless};
+use super::{Statement, blocks, class_name, probes, rowless};
 use crate::document::median;
 use crate::escape::shortened;
 use crate::plot::Table;
@@ -149,6 +149,12 @@ fn row(name: String, steps: &[Step]) -> Vec<String> {
         _ => None,
     };
     let wait = steps.iter().filter_map(Step::wait).max_by(|one, other| one.0.total_cmp(&other.0));
+    // A better way has no numbers of statements. Those of a migration are its own.
+    let remark = match steps {
+        [step] if step.sql.is_empty() => probes::remark(step.stall),
+        _ => String::new(),
+    };
+    let waited = shown(wait.map(|wait| wait.0), Quantity::Seconds);
     vec![
         name,
         class,
@@ -161,7 +167,7 @@ fn row(name: String, steps: &[Step]) -> Vec<String> {
         shown(sum(&|step| step.seconds), Quantity::Seconds),
         shown(held, Quantity::Seconds),
         shown(sum(&|step| step.wal), Quantity::Bytes),
-        shown(wait.map(|wait| wait.0), Quantity::Seconds),
+        format!("{waited} {remark}").trim().to_owned(),
         shown(wait.map(|wait| wait.1).filter(|lock| *lock > 0.0), Quantity::Seconds),
         untimed.unwrap_or_default(),
     ]
