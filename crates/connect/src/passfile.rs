@@ -46,7 +46,9 @@ impl PassFile {
         };
         let name = path.display();
         if !metadata.is_file() {
-            return unused(format!("password file {name} is not a plain file and is ignored; name a plain file in PGPASSFILE"));
+            return unused(format!(
+                "password file {name} is not a plain file and is ignored; name a plain file in PGPASSFILE"
+            ));
         }
         if metadata.permissions().mode() & 0o077 != 0 {
             return unused(format!(
