@@ -396,8 +396,8 @@ fn before(ended: Option<&DdlError>) -> String {
 
 /// The lack of disk space, with its parts and the remedy.
 fn no_room(needed: u64, parts: [u64; 4], (mount, free): (&str, u64), up_to: Option<u64>) -> String {
-    let names = ["filled tables", "a copy of the largest", "new files of the migration", "WAL"];
-    let named = names.iter().zip(parts).filter(|(_, part)| *part > 0);
+    let purposes = ["filled tables", "a copy of the largest", "new files of the migration", "WAL"];
+    let named = purposes.iter().zip(parts).filter(|(_, part)| *part > 0);
     let parts: Vec<String> = named.map(|(name, part)| format!("{name} {}", bytes(part))).collect();
     let remedy = match up_to {
         Some(up_to) => format!("--up-to {}", bytes(up_to).replace(' ', "")),

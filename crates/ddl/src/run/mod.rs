@@ -238,7 +238,7 @@ impl Measurement<'_> {
         let goal = if is_measured { Vec::new() } else { goal::goal(self.request, &scales, &filled) };
         let (clock, are_last) = (&mut clock, !self.request.alternatives);
         let mut rounds = Rounds { site: &site, effort, probes, seed, are_last, clock, observer };
-        let probed = rounds.all(&filled, &mut statements).await?;
+        let of_users = rounds.all(&filled, &mut statements).await?;
         columns.name_in(&mut statements);
         missing::complete(&self.request.schema, &recipe.skipped, &mut statements);
         let partitions = Partitions::of(&filled, &columns, &self.request.schema);
@@ -257,7 +257,7 @@ impl Measurement<'_> {
             columns.name_in(&mut better.statements);
         }
         databases.others().iter().for_each(|warning| observer.warned(warning));
-        Ok(outcome((statements, alternatives), probed, &scales, (&filled, &unused)))
+        Ok(outcome((statements, alternatives), of_users, &scales, (&filled, &unused)))
     }
 
     fn plan(&self, recipe: &Filler<'_>, scales: &Scales, settings: Vec<(String, String)>) -> Plan {

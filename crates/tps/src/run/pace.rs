@@ -179,7 +179,7 @@ mod tests {
     #[test]
     fn a_long_rest_is_not_drawn() {
         let start = Instant::now();
-        let timetable = Timetable::new(start, &request(Length::Time(Duration::from_secs(60)), 0, 0));
+        let timetable = Timetable::new(start, &request(Length::Time(Duration::from_mins(1)), 0, 0));
         let end = start + Duration::from_mins(1);
         let mut schedule = Schedule::new(1e9, 2, Random::seeded(1), &timetable);
         assert_eq!(schedule.skip_to(end), 30_000_000_000);
