@@ -480,6 +480,6 @@ mod tests {
         let left_out = |way: &str, why: &str| LeftOut { way: way.parse().unwrap(), why: why.to_owned() };
         let all =
             [left_out("custom", "no right"), left_out("base", "no base"), left_out("plain", "no right")];
-        assert_eq!(reasons(&all), ["custom, plain: no right", "base: no base"]);
+        assert_eq!(reasons(&all), ["custom:gzip, plain:none: no right", "base: no base"]);
     }
 }
