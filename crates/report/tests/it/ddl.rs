@@ -1,6 +1,6 @@
 //! Statements of a migration: each number that is drawn is in the document, read here without pgrig's code for reports.
 
-use measure::Run;
+use measure::{Event, Run};
 use report::{Document, html, markdown, svgs};
 use serde_json::Value;
 
@@ -259,7 +259,7 @@ fn a_migration_of_which_nothing_ran_has_a_page() {
 
 /// Short waits prove nothing where nobody waited to the end.
 #[test]
-fn failures_beside_readers_and_writers_are_told() {
+fn failures_beside_readers_and_writers_are_reported() {
     let document = changed("ddl", |run| {
         let mut is_first = true;
         for event in run.trials.iter_mut().flat_map(|trial| &mut trial.events) {
@@ -269,14 +269,15 @@ fn failures_beside_readers_and_writers_are_told() {
                 what["stall"]["counts_for"] = serde_json::json!(3);
                 is_first = false;
             }
-            if what["event"] == "probes" {
-                what["probes"]["unprobed"] = serde_json::json!(["public.log: it has no key"]);
-                let stopped = serde_json::json!({
-                    "name": "public.orders", "kind": "write", "number": 4, "message": "relation does not exist",
-                });
-                what["probes"]["stopped"] = serde_json::json!([stopped]);
-            }
         }
+        let stopped = serde_json::json!({
+            "name": "public.orders", "kind": "write", "number": 4, "message": "relation does not exist",
+        });
+        let probes = serde_json::json!({
+            "seed": 1, "probed": [], "unprobed": ["public.log: it has no key"], "stopped": [stopped],
+        });
+        let what = serde_json::json!({ "event": "probes", "probes": probes });
+        run.trials[0].events.push(Event { at: 0.0, text: "readers and writers".to_owned(), what });
     });
     let text = markdown(&[document]);
     for told in [
