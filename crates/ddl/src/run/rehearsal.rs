@@ -1,4 +1,4 @@
-//! Runs the migration on tables without rows, and decides which are filled, and with what.
+//! Runs the migration on tables without rows, and chooses the tables to fill, and their rows.
 
 use std::collections::BTreeSet;
 
@@ -49,7 +49,7 @@ pub(super) struct Rehearsed<'a> {
 }
 
 impl Measurement<'_> {
-    /// Runs the migration on empty tables, and decides which are filled, and with what.
+    /// Runs the migration on empty tables, and chooses the tables to fill, and their rows.
     pub(super) async fn rehearse(
         &self,
         site: &Copies<'_>,

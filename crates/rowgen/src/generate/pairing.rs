@@ -151,7 +151,7 @@ fn used(blocks: &[Block]) -> u64 {
     blocks.iter().map(|block| block.numbers).sum()
 }
 
-/// The share of each key of the blocks, none greater than `most`: the others get in proportion what these lose.
+/// The share of each key of the blocks, none greater than `most`. The others get the rest, in proportion to their shares.
 fn capped(blocks: &[Block], most: f64) -> Vec<f64> {
     let mut shares: Vec<f64> = blocks.iter().map(|block| block.share).collect();
     let mut is_capped = vec![false; blocks.len()];
