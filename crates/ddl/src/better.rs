@@ -155,7 +155,7 @@ fn left_by_reindex(found: &Effects, parts: &Parts<'_>) -> Vec<String> {
 
 /// The update of a part of the blocks that the table had when it was last vacuumed or analyzed. The last one takes all rows that are left, wherever
 /// they are: autovacuum may analyze the table, which grows with each batch, between two of them, and the next then begins behind the end of the one
-/// before.
+/// before. New versions of rows that lie before the end of the next one are not updated again.
 fn batch_of(table: &str, column: &str, batch: u32) -> String {
     let block = |batch: u32| {
         format!(
@@ -164,7 +164,7 @@ fn batch_of(table: &str, column: &str, batch: u32) -> String {
         )
     };
     let part = if batch + 1 < BATCHES {
-        format!("ctid >= {} AND ctid < {}", block(batch), block(batch + 1))
+        format!("ctid >= {} AND ctid < {} AND {column} IS NULL", block(batch), block(batch + 1))
     } else {
         format!("{column} IS NULL")
     };

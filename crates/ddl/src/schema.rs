@@ -239,6 +239,12 @@ impl Schema {
         }
     }
 
+    /// Whether the file has no statement: pgrig's own follow after a semicolon.
+    pub(crate) fn is_empty(&self) -> bool {
+        let sql = self.sql.trim_start();
+        sql.is_empty() || sql.starts_with(';')
+    }
+
     /// Whether it is that of a database, with its settings.
     pub(crate) fn is_of_database(&self) -> bool {
         !self.settings.is_empty()

@@ -170,11 +170,13 @@ fn tables_that_reference_each_other() {
     let cycle = "create table a(id int primary key, b int{1}); create table b(id int primary key, a int not null references a);
                 alter table a add foreign key (b) references b;";
     // A key of the cycle is created after the rows.
-    for (method, b) in [("direct", " not null"), ("copy", " not null"), ("direct", ""), ("copy", "")] {
+    for (method, b, with_b) in
+        [("direct", " not null", 50), ("copy", " not null", 50), ("direct", "", 48), ("copy", "", 48)]
+    {
         let ddl = script(&rig, &cycle.replace("{1}", b));
         rig.done(&format!("fill --ddl {ddl} --rows 50 --method {method} -q"));
         assert_eq!((rows_of(&server, "a"), rows_of(&server, "b")), (50, 50));
-        assert_eq!(server.number("SELECT count(b) FROM a"), 50);
+        assert_eq!(server.number("SELECT count(b) FROM a"), with_b);
         let keys = "SELECT count(*) FROM pg_constraint WHERE contype = 'f' AND confrelid <> conrelid AND convalidated";
         assert_eq!(server.number(keys), 2);
         assert_valid(&server);

@@ -23,7 +23,7 @@ pub(crate) fn complete(schema: &Schema, skipped: &[Skipped], statements: &mut [S
     let of_empty = format!("{} is empty: give a file that creates the tables", schema.origin);
     let remedy = if schema.is_copy() {
         OF_COPY
-    } else if schema.sql.trim().is_empty() {
+    } else if schema.is_empty() {
         of_empty.as_str()
     } else {
         REMEDY
