@@ -56,7 +56,8 @@ fn better_ways_take_weaker_locks_for_the_long_part() {
         if release > 13 {
             let column = &outcome.alternatives[4];
             let updated = column.statements.iter().filter_map(|step| step.found.as_ref());
-            let updated = updated.flat_map(|found| &found.works).filter_map(|work| work.proof.read);
+            // The last batch reads the whole table, too: two works with the same proof.
+            let updated = updated.filter_map(|found| found.works.first()?.proof.read);
             assert_eq!(updated.map(|read| read.updated).sum::<i64>(), 2000, "{release}");
         }
     }
