@@ -142,8 +142,8 @@ impl Free<'_> {
         (low + within).min(self.count - 1)
     }
 
-    /// So many numbers with so many rows, `most` for each if there is room: as many rows in each bucket as in the others, and within a bucket by
-    /// the weights, if there are any.
+    /// Divides the rows among so many numbers: equally among the buckets, and within a bucket by the weights, if there are any. No number gets more
+    /// than `most` rows, unless there are too few numbers.
     fn by_density(&self, weights: &[Weights], (rows, others): (u64, u64), most: u64) -> Vec<(u64, u64)> {
         let begin = |at: usize| self.buckets.get(at).map_or(self.count, |(low, _)| self.before(*low));
         let last = self.buckets.len() - 1;
