@@ -1,7 +1,7 @@
 //! Conducts a verb: chooses the server, shows the plan, records the run, prints results and hints.
 //!
 //! ```text
-//! on_server ─▶ surveyed ─▶ (verb's plan) ─▶ explained | Recording::begin ─▶ (verb's run) ─▶ Recording::finish ─▶ Finished::show
+//! on_server ─▶ surveyed ─▶ (verb's plan) ─▶ explained | recorded: begin ─▶ (verb's run) ─▶ finish ─▶ (verb's text) ─▶ show
 //! ```
 
 use std::path::{Path, PathBuf};
@@ -104,6 +104,42 @@ pub(crate) fn explained(
     match &save.json {
         Some(_) => Ok(Printer::json(&json::pretty(plan)?)?),
         None => Ok(printer.result(text)?),
+    }
+}
+
+/// Conducts a run: saves its document as it begins, runs it, saves the document with its status, and prints the results.
+///
+/// # Errors
+/// The run's own failure, or if its document could not be saved.
+pub(crate) async fn recorded<O>(
+    begun: Begun<'_>,
+    home: &Home,
+    chosen: &Chosen,
+    printer: &Printer,
+    run: impl AsyncFnOnce(&mut Recording) -> RunEnd<O>,
+    text: impl AsyncFnOnce(O, &Finished) -> Result<Shown, Failure>,
+) -> Result<(), Failure> {
+    let mut recording = Recording::begin(home, begun)?;
+    let RunEnd { outcome, result } = Box::pin(run(&mut recording)).await;
+    let finished = recording.finish(result);
+    let Some(outcome) = outcome else { return finished.end(printer) };
+    let shown = text(outcome, &finished).await?;
+    finished.show(shown, chosen, printer)
+}
+
+/// The end of a verb's run.
+pub(crate) struct RunEnd<O> {
+    /// The outcome that is shown; none if there are no results.
+    pub(crate) outcome: Option<O>,
+    pub(crate) result: Result<(), Failure>,
+}
+
+impl<O, E: Into<Failure>> From<Result<O, E>> for RunEnd<O> {
+    fn from(result: Result<O, E>) -> Self {
+        match result {
+            Ok(outcome) => Self { outcome: Some(outcome), result: Ok(()) },
+            Err(error) => Self { outcome: None, result: Err(error.into()) },
+        }
     }
 }
 

@@ -9,7 +9,7 @@ use measure::Note;
 use pgserver::Home;
 use tokio::runtime::Builder;
 
-use crate::app::conduct::{self, Begun, Recording, Shown, on_server};
+use crate::app::conduct::{self, Begun, RunEnd, Shown, on_server};
 use crate::app::failure::{Context, Failure};
 use crate::app::interrupt::interrupted;
 use crate::app::json;
@@ -70,29 +70,36 @@ async fn measure(
         environment: survey.environment.clone(),
         notes: Vec::new(),
     };
-    let mut recording = Recording::begin(home, begun)?;
-    let progress = BlockioProgress::new(&plan, printer);
-    let mut finished = |outcome: blockio::Outcome| {
-        recording.run.trials.extend(outcome.trials(&plan));
-        for text in outcome.notes {
-            let note = Note { text };
-            if !recording.run.notes.contains(&note) {
-                recording.run.notes.push(note);
-            }
-        }
-        recording.save();
-    };
-    let interrupt = interrupted(printer);
-    let result = blockio::run(&chosen.target, &survey, &plan, &progress, interrupt, &mut finished).await;
-    drop(progress);
-    let finished = recording.finish(result.map_err(Failure::from));
-    if finished.result.is_err() {
-        return finished.end(printer);
-    }
-    let run = &finished.run;
-    let mut results = vec![text::results(&plan, run)];
-    let reminder = Some(first_paragraph(&results[0]).to_owned());
-    results.extend(baseline.map(|baseline| text::comparison(baseline, request, run)));
-    let hints = text::hints(arguments, &plan, run);
-    finished.show(Shown { results, hints, reminder, ..Shown::default() }, chosen, printer)
+    conduct::recorded(
+        begun,
+        home,
+        chosen,
+        printer,
+        async |recording| {
+            let progress = BlockioProgress::new(&plan, printer);
+            let mut finished = |outcome: blockio::Outcome| {
+                recording.run.trials.extend(outcome.trials(&plan));
+                for text in outcome.notes {
+                    let note = Note { text };
+                    if !recording.run.notes.contains(&note) {
+                        recording.run.notes.push(note);
+                    }
+                }
+                recording.save();
+            };
+            let interrupt = interrupted(printer);
+            let result =
+                blockio::run(&chosen.target, &survey, &plan, &progress, interrupt, &mut finished).await;
+            RunEnd::from(result)
+        },
+        async |(), finished| {
+            let run = &finished.run;
+            let mut results = vec![text::results(&plan, run)];
+            let reminder = Some(first_paragraph(&results[0]).to_owned());
+            results.extend(baseline.map(|baseline| text::comparison(baseline, request, run)));
+            let hints = text::hints(arguments, &plan, run);
+            Ok(Shown { results, hints, reminder, ..Shown::default() })
+        },
+    )
+    .await
 }
