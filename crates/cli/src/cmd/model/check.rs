@@ -20,7 +20,7 @@ use super::fidelity;
 use super::sides::{checked, refuse_same, refuse_unrelated};
 use crate::app::args::ServerChoice;
 use crate::app::command_line::exchanged;
-use crate::app::conduct::{Begun, Recording, Shown, on_server};
+use crate::app::conduct::{self, Begun, Recording, RunEnd, Shown, on_server};
 use crate::app::failure::{Failure, Usage};
 use crate::app::input;
 use crate::app::interrupt::interrupted;
@@ -211,48 +211,80 @@ async fn check(
         environment: survey.environment.clone(),
         notes: Vec::new(),
     };
-    let mut recording = Recording::begin(home, begun)?;
+    conduct::recorded(
+        begun,
+        home,
+        chosen,
+        printer,
+        async |recording| {
+            let both = both(arguments, original, queries, (&copy_target, &copy), chosen, printer).await;
+            RunEnd::from(both.map(|both| record(arguments, original, queries, &both, recording)))
+        },
+        async |results, _| Ok(Shown { results: vec![results], ..Shown::default() }),
+    )
+    .await
+}
+
+/// The original and the copy, and distributions of their columns.
+struct Both {
+    before: Seen,
+    after: Seen,
+    shapes: Option<Shapes>,
+}
+
+/// Looks at both. `copy_target` leads to the copy.
+async fn both(
+    arguments: &CheckArgs,
+    original: &Original,
+    queries: &[Query],
+    (copy_target, copy): (&Target, &Connection),
+    chosen: &Chosen,
+    printer: &Printer,
+) -> Result<Both, Failure> {
+    let schema = arguments.schema.as_deref();
     let execute = arguments.execute.then_some(arguments.execute_timeout);
     let shown = ShownSteps::new(printer, "");
     let steps = |text: &str| shown.step(text);
-    let both = async {
-        let (before, original) = match original {
-            Original::Model(model) => {
-                let facts = model.facts();
-                refuse_unrelated(&facts, &checked(&copy, &copy_target, schema, "copy", &steps).await?)?;
-                (Seen { facts: vec![facts], ..Seen::default() }, None)
-            }
-            Original::Database(target) => {
-                let connection = connected(target, "ORIGINAL", chosen, printer).await?;
-                refuse_same(&connection, &copy, target.dbname()).await?;
-                let first = checked(&connection, target, schema, "original", &steps).await?;
-                let second = checked(&copy, &copy_target, schema, "copy", &steps).await?;
-                refuse_unrelated(&first, &second)?;
-                let times = if arguments.analyze_original { OF_ORIGINAL } else { 0 };
-                let seen = look(&connection, schema, times, queries, execute, "original", &shown).await?;
-                (seen, Some(connection))
-            }
-        };
-        let after = look(&copy, schema, OF_COPY, queries, execute, "copy", &shown).await?;
-        let shapes = match original.filter(|_| arguments.columns) {
-            Some(original) => Some(shapes(&original, &copy, schema, &shown).await?),
-            None => None,
-        };
-        Ok((before, after, shapes))
+    let (before, original) = match original {
+        Original::Model(model) => {
+            let facts = model.facts();
+            refuse_unrelated(&facts, &checked(copy, copy_target, schema, "copy", &steps).await?)?;
+            (Seen { facts: vec![facts], ..Seen::default() }, None)
+        }
+        Original::Database(target) => {
+            let connection = connected(target, "ORIGINAL", chosen, printer).await?;
+            refuse_same(&connection, copy, target.dbname()).await?;
+            let first = checked(&connection, target, schema, "original", &steps).await?;
+            let second = checked(copy, copy_target, schema, "copy", &steps).await?;
+            refuse_unrelated(&first, &second)?;
+            let times = if arguments.analyze_original { OF_ORIGINAL } else { 0 };
+            let seen = look(&connection, schema, times, queries, execute, "original", &shown).await?;
+            (seen, Some(connection))
+        }
     };
-    let both = both.await;
-    drop(shown);
-    let (before, after, shapes) = match both {
-        Ok(both) => both,
-        Err(failure) => return recording.finish(Err(failure)).end(printer),
+    let after = look(copy, schema, OF_COPY, queries, execute, "copy", &shown).await?;
+    let shapes = match original.filter(|_| arguments.columns) {
+        Some(original) => Some(shapes(&original, copy, schema, &shown).await?),
+        None => None,
     };
+    Ok(Both { before, after, shapes })
+}
+
+/// Compares both, and adds trial and notes to the run document. Returns the results as text.
+fn record(
+    arguments: &CheckArgs,
+    original: &Original,
+    queries: &[Query],
+    Both { before, after, shapes }: &Both,
+    recording: &mut Recording,
+) -> String {
     let k = match original {
         Original::Model(model) => model.k,
         Original::Database(_) => K,
     };
     let fidelity = Fidelity::of(&before.facts, &after.facts, k);
     let plans = (!queries.is_empty()).then(|| PlansCompared::of(&before.plans, &after.plans));
-    let executed = execute.map(|_| execute::compared(&before.executed, &after.executed));
+    let executed = arguments.execute.then(|| execute::compared(&before.executed, &after.executed));
     let mut trial = trial(&fidelity, plans.as_ref(), shapes.as_ref());
     if let Some(executed) = &executed {
         execute::observe(&mut trial, executed);
@@ -266,8 +298,7 @@ async fn check(
     }
     let unseen = shapes.iter().flat_map(|shapes| &shapes.unseen);
     recording.run.notes.extend(unseen.map(|text| Note { text: text.clone() }));
-    let results = vec![fidelity::shown(&fidelity, plans.as_ref(), executed.as_ref(), shapes.as_ref())];
-    recording.finish(Ok(())).show(Shown { results, ..Shown::default() }, chosen, printer)
+    fidelity::shown(&fidelity, plans.as_ref(), executed.as_ref(), shapes.as_ref())
 }
 
 /// Distributions of both databases' columns.
