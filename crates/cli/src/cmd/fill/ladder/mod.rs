@@ -6,7 +6,7 @@ use std::collections::BTreeMap;
 use std::pin::pin;
 
 use connect::Connection;
-use fill::{self, Conduct, Plan, Request, SCRATCH_SCHEMA, clear_scratch};
+use fill::{self, Conduct, FillError, Plan, Request, SCRATCH_SCHEMA, clear_scratch};
 use pgserver::Home;
 use serde_json::json;
 use server::disturbance::Checkpoints;
@@ -14,7 +14,7 @@ use tokio::runtime::Builder;
 
 use server::interruption::{Ended, Stopped, stop, until_stopped};
 
-use crate::app::conduct::{self, Begun, Recording, Shown, disturbances, on_server};
+use crate::app::conduct::{self, Begun, Recording, RunEnd, Shown, disturbances, on_server};
 use crate::app::failure::{BadResult, Failure, Usage};
 use crate::app::json;
 use crate::cmd::fill::{clear_abandoned, records};
@@ -67,19 +67,26 @@ pub(crate) fn run(size: u64, arguments: &FillArgs, printer: &Printer) -> Result<
             environment: survey.environment.clone(),
             notes: text::cautions(size, &survey),
         };
-        let mut recording = Recording::begin(home, begun)?;
         let ladder =
             Ladder { rungs: &rungs, schema, home, chosen, connection: &connection, survey: &survey, printer };
-        let climbed = ladder.climb(trials, &mut recording).await;
-        // Nothing of a ladder is kept, however it ended.
-        let cleared = clear_scratch(&chosen.target, schema).await;
-        let finished = recording.finish(climbed);
-        if finished.result.is_err() {
-            return finished.end(printer);
-        }
-        cleared?;
-        let results = vec![text::table(&rungs, &finished.run.trials, &survey)];
-        finished.show(Shown { results, ..Shown::default() }, chosen, printer)
+        conduct::recorded(
+            begun,
+            home,
+            chosen,
+            printer,
+            async |recording| {
+                let climbed = ladder.climb(trials, recording).await;
+                // Nothing of a ladder is kept, however it ended.
+                let cleared = clear_scratch(&chosen.target, schema).await;
+                RunEnd::from(climbed.map(|()| cleared))
+            },
+            async |cleared: Result<(), FillError>, finished| {
+                cleared?;
+                let results = vec![text::table(&rungs, &finished.run.trials, &survey)];
+                Ok(Shown { results, ..Shown::default() })
+            },
+        )
+        .await
     })
 }
 
