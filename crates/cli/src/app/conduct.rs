@@ -4,6 +4,7 @@
 //! on_server ─▶ surveyed ─▶ (verb's plan) ─▶ explained | recorded: begin ─▶ (verb's run) ─▶ finish ─▶ (verb's text) ─▶ show
 //! ```
 
+use std::fmt::Display;
 use std::path::{Path, PathBuf};
 
 use connect::Connection;
@@ -99,11 +100,19 @@ pub(crate) fn explained(
     printer: &Printer,
     save: &SaveArgs,
     plan: &impl Serialize,
-    text: impl std::fmt::Display,
+    text: impl Display,
 ) -> Result<(), Failure> {
     match &save.json {
         Some(_) => Ok(Printer::json(&json::pretty(plan)?)?),
         None => Ok(printer.result(text)?),
+    }
+}
+
+/// Prints the plan of a run that begins, and its warnings.
+pub(crate) fn announced(printer: &Printer, planned: &str, warnings: impl IntoIterator<Item = impl Display>) {
+    printer.say(format!("{planned}\n"));
+    for warning in warnings {
+        printer.warn(warning);
     }
 }
 

@@ -28,7 +28,7 @@ use tokio::runtime::Builder;
 
 use server::Survey;
 
-use crate::app::conduct::{self, Begun, Recording, Shown, disturbances, on_server};
+use crate::app::conduct::{self, Begun, RunEnd, Shown, disturbances, on_server};
 use crate::app::failure::{Failure, Usage};
 use crate::app::interrupt::interrupted;
 use crate::app::json;
@@ -163,44 +163,49 @@ async fn fill(
         space?;
         return Ok(None);
     }
-    printer.say(planned + "\n");
-    for warning in &plan.warnings {
-        printer.warn(warning);
-    }
-    if let Some(warning) = conduct.limits.warning(conduct.volume_monitor.as_ref()) {
-        printer.warn(warning);
-    }
+    let of_limits = conduct.limits.warning(conduct.volume_monitor.as_ref());
+    conduct::announced(printer, &planned, plan.warnings.iter().cloned().chain(of_limits));
 
-    let mut recording = Recording::begin(home, begun(arguments, request, &plan, &survey)?)?;
-    let checkpoints = Checkpoints::so_far(&connection.client).await;
-    let progress = FillProgress::new(&plan, conduct.limits.duration, printer);
-    let before = printer.elapsed();
-    let work = fill::run(&chosen.target, &plan, conduct, &progress, interrupted(printer));
-    let result = Box::pin(work).await;
-    let events = progress.events();
-    drop(progress);
-    match &result {
-        Ok(outcome) => {
-            recording.run.trials.push(outcome.trial("fill", &plan, arguments.probe.as_ref()));
-            recording.run.notes.extend(findings(outcome, &plan, arguments));
-            let now = Checkpoints::so_far(&connection.client).await;
-            recording.run.notes.extend(disturbances(checkpoints, now, outcome.own_checkpoints));
-        }
-        Err(_) if events.is_empty() => {}
-        Err(_) => {
-            recording.run.trials.push(Trial { config: "fill".to_owned(), events, ..Trial::default() });
-        }
-    }
-    let outcome = match result {
-        Ok(outcome) => outcome,
-        Err(error) => return recording.finish(Err(error.into())).end(printer).map(|()| None),
-    };
-    let mut results = vec![text::outcome(&outcome, &plan, &survey)];
-    if !outcome.probes.is_empty() {
-        results.push(text::probes(&outcome.probes));
-    }
-    recording.finish(Ok(())).show(Shown { results, ..Shown::default() }, chosen, printer)?;
-    Ok(Some(TimeSpent { before, steps: outcome.elapsed(), sample: outcome.sampling }))
+    let mut spent = None;
+    conduct::recorded(
+        begun(arguments, request, &plan, &survey)?,
+        home,
+        chosen,
+        printer,
+        async |recording| {
+            let checkpoints = Checkpoints::so_far(&connection.client).await;
+            let progress = FillProgress::new(&plan, conduct.limits.duration, printer);
+            let before = printer.elapsed();
+            let work = fill::run(&chosen.target, &plan, conduct, &progress, interrupted(printer));
+            let result = Box::pin(work).await;
+            let events = progress.events();
+            drop(progress);
+            match &result {
+                Ok(outcome) => {
+                    recording.run.trials.push(outcome.trial("fill", &plan, arguments.probe.as_ref()));
+                    recording.run.notes.extend(findings(outcome, &plan, arguments));
+                    let now = Checkpoints::so_far(&connection.client).await;
+                    recording.run.notes.extend(disturbances(checkpoints, now, outcome.own_checkpoints));
+                    spent = Some(TimeSpent { before, steps: outcome.elapsed(), sample: outcome.sampling });
+                }
+                Err(_) if events.is_empty() => {}
+                Err(_) => {
+                    let trial = Trial { config: "fill".to_owned(), events, ..Trial::default() };
+                    recording.run.trials.push(trial);
+                }
+            }
+            RunEnd::from(result)
+        },
+        async |outcome: Outcome, _| {
+            let mut results = vec![text::outcome(&outcome, &plan, &survey)];
+            if !outcome.probes.is_empty() {
+                results.push(text::probes(&outcome.probes));
+            }
+            Ok(Shown { results, ..Shown::default() })
+        },
+    )
+    .await?;
+    Ok(spent)
 }
 
 /// Waits until no other part arrives, if this process is one of several that fill.
