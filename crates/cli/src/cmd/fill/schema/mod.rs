@@ -13,7 +13,7 @@ use indicatif::{MultiProgress, ProgressDrawTarget};
 use measure::{Note, Trial, Unit};
 use pgserver::Home;
 
-use crate::app::conduct::{self, Recording, Shown};
+use crate::app::conduct::{self, Recording, RunEnd, Shown};
 use crate::app::failure::Failure;
 use crate::app::interrupt::interrupted;
 use crate::app::printer::Printer;
@@ -66,27 +66,42 @@ pub(super) async fn fill(
         space?;
         return Ok(Filled::All);
     }
-    printer.say(planned + "\n");
-    for warning in plan.skipped.iter().map(Skipped::of_fill).chain(plan.warnings.iter().cloned()) {
-        printer.warn(warning);
-    }
-    let mut recording = Recording::begin(home, begun(arguments, request, &plan, &survey)?)?;
-    let progress = SchemaProgress {
-        plan: &plan,
-        all: all_tables(&plan),
+    let warnings = plan.skipped.iter().map(Skipped::of_fill).chain(plan.warnings.iter().cloned());
+    conduct::announced(printer, &planned, warnings);
+    conduct::recorded(
+        begun(arguments, request, &plan, &survey)?,
+        home,
+        chosen,
         printer,
-        steps: ShownSteps::new(printer, "tables"),
-        waits: Mutex::default(),
-    };
-    let limits = SchemaLimits { limits, survey: &survey, arrival };
-    let work =
-        run_schema(&chosen.target, &plan, limits, Some(records(home)), &progress, interrupted(printer));
-    let result = Box::pin(work).await;
-    drop(progress);
-    let outcome = match result {
-        Ok(outcome) => outcome,
-        Err(error) => return recording.finish(Err(error.into())).end(printer).map(|()| Filled::All),
-    };
+        async |recording| {
+            let progress = SchemaProgress {
+                plan: &plan,
+                all: all_tables(&plan),
+                printer,
+                steps: ShownSteps::new(printer, "tables"),
+                waits: Mutex::default(),
+            };
+            let limits = SchemaLimits { limits, survey: &survey, arrival };
+            let interrupt = interrupted(printer);
+            let work = run_schema(&chosen.target, &plan, limits, Some(records(home)), &progress, interrupt);
+            let result = Box::pin(work).await;
+            drop(progress);
+            if let Ok(outcome) = &result {
+                record(outcome, &plan, recording);
+            }
+            RunEnd::from(result)
+        },
+        async |outcome: SchemaOutcome, _| {
+            let results = vec![text::outcome(&outcome, &plan, &survey)];
+            Ok(Shown { results, ..Shown::default() })
+        },
+    )
+    .await?;
+    Ok(Filled::All)
+}
+
+/// Adds trials and notes to the run document.
+fn record(outcome: &SchemaOutcome, plan: &SchemaPlan, recording: &mut Recording) {
     for FilledTable { place, outcome } in &outcome.tables {
         let table = &plan.tables[*place];
         if let Some(of_table) = table.plan() {
@@ -97,18 +112,15 @@ pub(super) async fn fill(
             ));
         }
     }
-    recording.run.trials.push(whole(&outcome));
+    recording.run.trials.push(whole(outcome));
     if let Some(reason) = &outcome.stopped {
-        recording.run.notes.push(Note { text: text::stopped(reason, &outcome, &plan) });
+        recording.note(text::stopped(reason, outcome, plan));
     }
-    recording.run.notes.extend(text::absent(&outcome).map(|text| Note { text }));
+    recording.run.notes.extend(text::absent(outcome).map(|text| Note { text }));
     let views = outcome.refreshed.join(", ");
     if !views.is_empty() {
-        recording.run.notes.push(Note { text: format!("refreshed {views}") });
+        recording.note(format!("refreshed {views}"));
     }
-    let results = vec![text::outcome(&outcome, &plan, &survey)];
-    recording.finish(Ok(())).show(Shown { results, ..Shown::default() }, chosen, printer)?;
-    Ok(Filled::All)
 }
 
 /// The whole fill as one trial of the run document.
