@@ -13,7 +13,7 @@ use tps::matrix::{self, Cell, Matrix, MatrixObserver, MatrixPlan, ReadyTrial, Si
 use tps::watch::Watched;
 use tps::{Outcome, Plan, Request, TpsError};
 
-use crate::app::conduct::{self, Begun, Recording, Shown, on_server};
+use crate::app::conduct::{self, Begun, Recording, RunEnd, Shown, on_server};
 use crate::app::failure::Failure;
 use crate::app::interrupt::interrupted;
 use crate::app::printer::{Printer, first_paragraph};
@@ -63,10 +63,7 @@ async fn measure(
         let document = json!({ "request": request, "plan": plan.document() });
         return conduct::explained(printer, &arguments.save, &document, planned);
     }
-    printer.say(planned + "\n");
-    for warning in &plan.warnings {
-        printer.warn(warning);
-    }
+    conduct::announced(printer, &planned, &plan.warnings);
     if let Some(danger) = plan.danger().filter(|_| !chosen.server_facts().is_own) {
         printer.danger(format!("DANGEROUS until pgrig ends: {danger}"));
     }
@@ -79,12 +76,40 @@ async fn measure(
         environment,
         notes: plan.warnings.iter().map(|text| Note { text: text.clone() }).collect(),
     };
-    let mut recording = Recording::begin(home, begun)?;
-    let progress = Progress { plan: &plan, printer };
+    conduct::recorded(
+        begun,
+        home,
+        chosen,
+        printer,
+        async |recording| {
+            let result = measure_all(arguments, &plan, home, chosen, recording, printer).await;
+            // The trials so far are shown, however it ended.
+            let outcome = (!recording.run.trials.is_empty()).then_some(());
+            RunEnd { outcome, result }
+        },
+        async |(), finished| {
+            let results = text::results(&plan, &finished.run);
+            let reminder = Some(first_paragraph(&results).to_owned());
+            Ok(Shown { results: vec![results], reminder, ..Shown::default() })
+        },
+    )
+    .await
+}
+
+/// Runs all trials, and records them.
+async fn measure_all(
+    arguments: &TpsArgs,
+    plan: &MatrixPlan,
+    home: &Home,
+    chosen: &Chosen,
+    recording: &mut Recording,
+    printer: &Printer,
+) -> Result<(), Failure> {
+    let progress = Progress { plan, printer };
     let journals = journals(home);
     let site =
         Site { target: &chosen.target, place: chosen.place(), journals: &journals, restarter: Some(chosen) };
-    let work = matrix::run(&site, &plan, &progress, interrupted(printer), async |trial| {
+    let work = matrix::run(&site, plan, &progress, interrupted(printer), async |trial| {
         let (outcome, watched) = measure_one(arguments, &trial, printer).await?;
         printer.say(text::trial(&plan.base, &outcome));
         let mut document = outcome.trial(&trial.cell.name());
@@ -95,15 +120,7 @@ async fn measure(
         recording.add(document);
         Ok(outcome)
     });
-    let result = Box::pin(work).await;
-    let finished = recording.finish(result.map_err(Failure::from));
-    // The trials so far are shown, however it ended.
-    if finished.run.trials.is_empty() {
-        return finished.end(printer);
-    }
-    let results = text::results(&plan, &finished.run);
-    let reminder = Some(first_paragraph(&results).to_owned());
-    finished.show(Shown { results: vec![results], reminder, ..Shown::default() }, chosen, printer)
+    Ok(Box::pin(work).await?)
 }
 
 /// One trial, watched as any run is.
