@@ -11,14 +11,15 @@ pub(crate) mod text;
 mod trials;
 mod watched;
 
-use measure::{Event, Finding, Metrics};
+use connect::Connection;
+use measure::{Environment, Event, Finding, Metrics};
 use pgserver::Home;
 use serde_json::{Value, json};
 use tokio::runtime::Builder;
 use tps::{Outcome, Parsed, Plan, TPS, TpsError};
 
 use crate::app::args::ServerChoice;
-use crate::app::conduct::{self, Begun, Recording, Shown, on_server};
+use crate::app::conduct::{self, Begun, Recording, RunEnd, Shown, on_server};
 use crate::app::failure::{BadResult, Failure, Usage};
 use crate::app::instance::{create_database, existing_or};
 use crate::app::printer::Printer;
@@ -111,10 +112,7 @@ async fn measure(
         let document = json!({ "request": request(arguments, &plan), "plan": plan.document() });
         return conduct::explained(printer, &arguments.save, &document, planned);
     }
-    printer.say(planned + "\n");
-    for warning in &plan.warnings {
-        printer.warn(warning);
-    }
+    conduct::announced(printer, &planned, &plan.warnings);
     if plan.request.part.is_some() {
         chosen.refuse_parts()?;
     }
@@ -128,18 +126,47 @@ async fn measure(
         environment: environment.clone(),
         notes: Vec::new(),
     };
-    let mut recording = Recording::begin(home, begun)?;
-    targets.note().into_iter().for_each(|note| recording.note(note));
-    let trials = Trials { arguments, plan: &plan, chosen, targets: &targets, printer };
+    let mut run = None;
+    let ended = conduct::recorded(
+        begun,
+        home,
+        chosen,
+        printer,
+        async |recording| {
+            let trials = Trials { arguments, plan: &plan, chosen, targets: &targets, printer };
+            run_trials(&trials, connection, &environment, recording).await
+        },
+        async |shown, finished| {
+            run = exchange.is_some().then(|| finished.run.clone());
+            Ok(shown)
+        },
+    )
+    .await;
+    if let (Some(exchange), Some(part), Some(run)) = (&exchange, &plan.request.part, run) {
+        ended.and(merged::exchange(exchange, part, run, arguments, printer).await)
+    } else {
+        ended
+    }
+}
+
+/// Runs the trials, and records and judges them.
+async fn run_trials(
+    trials: &Trials<'_>,
+    connection: Connection,
+    environment: &Environment,
+    recording: &mut Recording,
+) -> RunEnd<Shown> {
+    let (arguments, plan) = (trials.arguments, trials.plan);
+    trials.targets.note().into_iter().for_each(|note| recording.note(note));
     let done =
-        trials.run(connection, |number, trial| add(&mut recording, arguments.trials(), number, trial)).await;
+        trials.run(connection, |number, trial| add(recording, arguments.trials(), number, trial)).await;
     if let Some(number) = done.left_out {
         recording.note(format!("trial {number} of {} is not complete and is left out", arguments.trials()));
     }
     let Some(pooled) = Outcome::pooled(done.trials.iter().map(|trial| &trial.outcome)) else {
-        return recording.finish(ended(done.ended, &[])).end(printer);
+        return RunEnd { outcome: None, result: ended(done.ended, &[]) };
     };
-    let findings = judge(arguments, &plan, &pooled, done.trials.len());
+    let findings = judge(arguments, plan, &pooled, done.trials.len());
     if let (Some(last), Some(measured)) = (recording.run.trials.last_mut(), done.trials.last()) {
         let at = measured.outcome.seconds.last().map_or(0.0, |second| second.at);
         last.events.extend(findings.iter().map(|finding| Event {
@@ -148,24 +175,20 @@ async fn measure(
             what: json!({ "event": "threshold", "threshold": finding.threshold, "missed": finding.missed }),
         }));
     }
-    let mut results = vec![text::results(arguments, &plan, &pooled, &done.trials, &environment)];
+    let mut results = vec![text::results(arguments, plan, &pooled, &done.trials, environment)];
     results.extend(
         findings
             .iter()
             .map(|finding| format!("{}: {}", if finding.missed { "missed" } else { "kept" }, finding.text)),
     );
     let hints = match done.ended {
-        Ended::Complete => hints::hints(&plan, &pooled, &arguments.dbnames()),
+        Ended::Complete => hints::hints(plan, &pooled, &arguments.dbnames()),
         Ended::Interrupted | Ended::Lost(..) | Ended::Failed(_) => Vec::new(),
     };
-    let finished = recording.finish(ended(done.ended, &findings));
-    let run = exchange.is_some().then(|| finished.run.clone());
-    let reminder = Some(text::headline(&plan, &pooled));
-    let ended = finished.show(Shown { results, hints, reminder, ..Shown::default() }, chosen, printer);
-    if let (Some(exchange), Some(part), Some(run)) = (&exchange, &plan.request.part, run) {
-        ended.and(merged::exchange(exchange, part, run, arguments, printer).await)
-    } else {
-        ended
+    let reminder = Some(text::headline(plan, &pooled));
+    RunEnd {
+        outcome: Some(Shown { results, hints, reminder, ..Shown::default() }),
+        result: ended(done.ended, &findings),
     }
 }
 
