@@ -20,7 +20,7 @@ use tokio::runtime::Builder;
 
 use crate::app::args::ServerChoice;
 use crate::app::command_line::{exchanged, without_passwords};
-use crate::app::conduct::{self, Begun, Recording, Shown, on_server};
+use crate::app::conduct::{self, Begun, RunEnd, Shown, on_server};
 use crate::app::failure::{BadResult, Failure, MachineFailure, Usage};
 use crate::app::interrupt::interrupted;
 use crate::app::json;
@@ -108,17 +108,38 @@ async fn measure(
         environment: survey.environment,
         notes: Vec::new(),
     };
-    let recording = Recording::begin(home, begun)?;
-    let mut progress = Progress::new(recording, request, printer);
     let site =
         Site { target: &chosen.target, directory: &directory, restarter: chosen.restarter(), pgrig: VERSION };
-    let result = ddl::run(&site, request, &mut progress, interrupted(printer)).await;
-    let mut recording = progress.end();
-    let outcome = match result {
-        Ok(outcome) => outcome,
-        Err(error) => return recording.finish(Err(swapped(error, arguments))).end(printer),
-    };
-    recording.run.trials = outcome.trials();
+    conduct::recorded(
+        begun,
+        home,
+        chosen,
+        printer,
+        async |recording| {
+            let mut progress = Progress::new(recording, request, printer);
+            let result = ddl::run(&site, request, &mut progress, interrupted(printer)).await;
+            drop(progress);
+            match result {
+                Ok(outcome) => {
+                    recording.run.trials = outcome.trials();
+                    warn(arguments, request, &outcome, printer);
+                    let result = judged(arguments, &outcome);
+                    RunEnd { outcome: Some(outcome), result }
+                }
+                Err(error) => RunEnd::from(Err(swapped(error, arguments))),
+            }
+        },
+        async |outcome: Outcome, _| {
+            let results = vec![text::outcome(&outcome)];
+            let hints = hints::of(&outcome, version);
+            Ok(Shown { results, hints, leaves_nothing: true, ..Shown::default() })
+        },
+    )
+    .await
+}
+
+/// Warns of statements that were not measured in full.
+fn warn(arguments: &DdlArgs, request: &Request, outcome: &Outcome, printer: &Printer) {
     for (table, number) in &outcome.unfilled {
         printer.warn(format!(
             "statement {number} uses {table}, which pgrig left empty, because no statement used it while all tables were empty: \
@@ -138,25 +159,18 @@ async fn measure(
             ));
         }
     }
-    for warning in rowless::warnings(&outcome, request.schema.is_copy()) {
+    for warning in rowless::warnings(outcome, request.schema.is_copy()) {
         printer.warn(warning);
     }
-    for warning in thinned::warnings(&outcome) {
+    for warning in thinned::warnings(outcome) {
         printer.warn(warning);
     }
-    for warning in gate::failed(&arguments.fail_if, &outcome) {
+    for warning in gate::failed(&arguments.fail_if, outcome) {
         printer.warn(warning);
     }
-    for untried in gate::unlimited(&arguments.fail_if, &outcome) {
+    for untried in gate::unlimited(&arguments.fail_if, outcome) {
         printer.warn(untried);
     }
-    let results = vec![text::outcome(&outcome)];
-    let ended = judged(arguments, &outcome);
-    recording.finish(ended).show(
-        Shown { results, hints: hints::of(&outcome, version), leaves_nothing: true, ..Shown::default() },
-        chosen,
-        printer,
-    )
 }
 
 /// The error of a run. A --schema-file that uses a table which it does not create may be the migration.

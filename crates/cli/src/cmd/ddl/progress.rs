@@ -12,19 +12,14 @@ use crate::cmd::ddl::text::{self, rough};
 
 /// Tells of progress, and records the plan.
 pub(crate) struct Progress<'a> {
-    recording: Recording,
+    recording: &'a mut Recording,
     request: &'a Request,
     shown: ShownSteps<'a>,
 }
 
 impl<'a> Progress<'a> {
-    pub(crate) fn new(recording: Recording, request: &'a Request, printer: &'a Printer) -> Self {
+    pub(crate) fn new(recording: &'a mut Recording, request: &'a Request, printer: &'a Printer) -> Self {
         Self { recording, request, shown: ShownSteps::new(printer, "") }
-    }
-
-    /// The document.
-    pub(crate) fn end(self) -> Recording {
-        self.recording
     }
 }
 
