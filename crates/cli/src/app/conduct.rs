@@ -129,11 +129,8 @@ pub(crate) async fn recorded<O>(
     text: impl AsyncFnOnce(O, &Finished) -> Result<Shown, Failure>,
 ) -> Result<(), Failure> {
     let mut recording = Recording::begin(home, begun)?;
-    let RunEnd { outcome, result } = Box::pin(run(&mut recording)).await;
-    let finished = recording.finish(result);
-    let Some(outcome) = outcome else { return finished.end(printer) };
-    let shown = text(outcome, &finished).await?;
-    finished.show(shown, chosen, printer)
+    let end = Box::pin(run(&mut recording)).await;
+    recording.conclude(end, Some(chosen), printer, text).await
 }
 
 /// The end of a verb's run.
@@ -235,6 +232,26 @@ impl Recording {
         self.file.path()
     }
 
+    /// The end of [`recorded`], for a run that owns its recording. `chosen` is the server, unless the run had servers of its own.
+    ///
+    /// # Errors
+    /// As [`recorded`].
+    pub(crate) async fn conclude<O>(
+        self,
+        RunEnd { outcome, result }: RunEnd<O>,
+        chosen: Option<&Chosen>,
+        printer: &Printer,
+        text: impl AsyncFnOnce(O, &Finished) -> Result<Shown, Failure>,
+    ) -> Result<(), Failure> {
+        let finished = self.finish(result);
+        let Some(outcome) = outcome else { return finished.end(printer) };
+        let shown = text(outcome, &finished).await?;
+        match chosen {
+            Some(chosen) => finished.show(shown, chosen, printer),
+            None => finished.show_with(shown, None, printer),
+        }
+    }
+
     /// Saves the document for the last time, with the status that follows from the result.
     pub(crate) fn finish(mut self, result: Result<(), Failure>) -> Finished {
         let notes: Vec<String> = self.run.notes.iter().map(|note| note.text.clone()).collect();
@@ -279,6 +296,13 @@ pub(crate) struct Shown {
     pub(crate) leaves_nothing: bool,
 }
 
+impl Shown {
+    /// Results without more.
+    pub(crate) fn of(results: Vec<String>) -> Self {
+        Self { results, ..Self::default() }
+    }
+}
+
 impl Finished {
     /// Prints results, notes, hints and the path of the document. Returns the result of the run.
     ///
@@ -288,14 +312,6 @@ impl Finished {
         let instance = chosen.stopped_instance().filter(|_| !shown.leaves_nothing);
         let psql = instance.map(|instance| psql(instance, chosen.target.dbname()));
         self.show_with(shown, psql.as_deref(), printer)
-    }
-
-    /// The same, where no server of the user's took part.
-    ///
-    /// # Errors
-    /// As [`show`](Self::show).
-    pub(crate) fn show_without_server(self, shown: Shown, printer: &Printer) -> Result<(), Failure> {
-        self.show_with(shown, None, printer)
     }
 
     fn show_with(self, shown: Shown, psql: Option<&str>, printer: &Printer) -> Result<(), Failure> {

@@ -22,7 +22,7 @@ use server::Survey;
 use server::machine::cores;
 use tokio::runtime::Builder;
 
-use crate::app::conduct::{self, Begun, Recording, Shown, on_server};
+use crate::app::conduct::{self, Begun, Recording, RunEnd, Shown, on_server};
 use crate::app::failure::{BadResult, Failure};
 use crate::app::interrupt::interrupted;
 use crate::app::json;
@@ -93,7 +93,7 @@ async fn rehearse(
     let result = backup::rehearse(&site, &request, &mut progress, interrupted(printer)).await;
     let result = result.map_err(of_version);
     let (mut recording, plan) = progress.end();
-    match (result, plan) {
+    let end = match (result, plan) {
         (Ok(outcome), Some(plan)) => {
             outcome.notes.iter().for_each(|note| recording.note(note));
             let mut results = text::results(&outcome, &plan);
@@ -102,11 +102,11 @@ async fn rehearse(
                 results.push(rto::text(&outcome, &plan, rto));
                 judgement = judgement.and_then(|()| rto::check(&outcome, &plan, rto));
             }
-            let shown = Shown { results, ..Shown::default() };
-            recording.finish(judgement).show(shown, chosen, printer)
+            RunEnd { outcome: Some(results), result: judgement }
         }
-        (result, _) => recording.finish(result.map(drop).map_err(Failure::from)).end(printer),
-    }
+        (result, _) => RunEnd { outcome: None, result: result.map(drop).map_err(Failure::from) },
+    };
+    recording.conclude(end, Some(chosen), printer, async |results, _| Ok(Shown::of(results))).await
 }
 
 /// A way that failed makes the command fail, whatever the others did.

@@ -201,7 +201,7 @@ async fn fill(
             if !outcome.probes.is_empty() {
                 results.push(text::probes(&outcome.probes));
             }
-            Ok(Shown { results, ..Shown::default() })
+            Ok(Shown::of(results))
         },
     )
     .await?;

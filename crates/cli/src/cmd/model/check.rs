@@ -220,7 +220,7 @@ async fn check(
             let both = both(arguments, original, queries, (&copy_target, &copy), chosen, printer).await;
             RunEnd::from(both.map(|both| record(arguments, original, queries, &both, recording)))
         },
-        async |results, _| Ok(Shown { results: vec![results], ..Shown::default() }),
+        async |results, _| Ok(Shown::of(vec![results])),
     )
     .await
 }

@@ -21,7 +21,7 @@ use tokio::runtime::Builder;
 
 use self::args::{CHANGES, UP_TO};
 use self::shape::ReadShape;
-use crate::app::conduct::{self, Begun, Recording, Shown};
+use crate::app::conduct::{self, Begun, Recording, RunEnd, Shown};
 use crate::app::failure::{BadResult, Failure, Usage};
 use crate::app::interrupt::{self, interrupted};
 use crate::app::json;
@@ -113,15 +113,16 @@ async fn rehearse(
         // It failed before there was a server.
         _ => return result.map(drop).map_err(Failure::from),
     };
-    let outcome = match result {
-        Ok(outcome) => outcome,
-        Err(error) => return recording.finish(Err(error.into())).end(printer),
+    let end = match result {
+        Ok(outcome) => {
+            outcome.notes.iter().for_each(|note| recording.note(note));
+            tell(&mut recording.run.trials, &outcome);
+            let results = text::results(&outcome, &plan, asked);
+            RunEnd { outcome: Some(results), result: judged(&outcome, asked) }
+        }
+        Err(error) => RunEnd::from(Err(error)),
     };
-    outcome.notes.iter().for_each(|note| recording.note(note));
-    tell(&mut recording.run.trials, &outcome);
-    let results = text::results(&outcome, &plan, asked);
-    let shown = Shown { results, ..Shown::default() };
-    recording.finish(judged(&outcome, asked)).show_without_server(shown, printer)
+    recording.conclude(end, None, printer, async |results, _| Ok(Shown::of(results))).await
 }
 
 /// Adds each forecast to the last trial of its way at the largest size.

@@ -82,8 +82,7 @@ pub(crate) fn run(size: u64, arguments: &FillArgs, printer: &Printer) -> Result<
             },
             async |cleared: Result<(), FillError>, finished| {
                 cleared?;
-                let results = vec![text::table(&rungs, &finished.run.trials, &survey)];
-                Ok(Shown { results, ..Shown::default() })
+                Ok(Shown::of(vec![text::table(&rungs, &finished.run.trials, &survey)]))
             },
         )
         .await

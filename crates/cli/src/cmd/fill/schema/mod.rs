@@ -91,10 +91,7 @@ pub(super) async fn fill(
             }
             RunEnd::from(result)
         },
-        async |outcome: SchemaOutcome, _| {
-            let results = vec![text::outcome(&outcome, &plan, &survey)];
-            Ok(Shown { results, ..Shown::default() })
-        },
+        async |outcome: SchemaOutcome, _| Ok(Shown::of(vec![text::outcome(&outcome, &plan, &survey)])),
     )
     .await?;
     Ok(Filled::All)
