@@ -222,9 +222,12 @@ impl Recording {
         self.unsaved = self.file.save(&self.run).err();
     }
 
-    /// Keeps an error of saving, which the end of the run reports.
-    pub(crate) fn keep(&mut self, unsaved: Failure) {
-        self.unsaved = Some(unsaved);
+    /// Sets the plan of a run that makes it after its begin. If it has no form in JSON, the end of the run reports that.
+    pub(crate) fn set_plan(&mut self, plan: &impl Serialize) {
+        match json::value(plan) {
+            Ok(plan) => self.run.plan = plan,
+            Err(failure) => self.unsaved = Some(failure),
+        }
     }
 
     /// The document's path.
@@ -245,11 +248,9 @@ impl Recording {
     ) -> Result<(), Failure> {
         let finished = self.finish(result);
         let Some(outcome) = outcome else { return finished.end(printer) };
+        let place = OutputPosition::here();
         let shown = text(outcome, &finished).await?;
-        match chosen {
-            Some(chosen) => finished.show(shown, chosen, printer),
-            None => finished.show_with(shown, None, printer),
-        }
+        finished.show(shown, place, chosen, printer)
     }
 
     /// Saves the document for the last time, with the status that follows from the result.
@@ -294,6 +295,8 @@ pub(crate) struct Shown {
     pub(crate) reminder: Option<String>,
     /// Whether the run left no data that a user could look at.
     pub(crate) leaves_nothing: bool,
+    /// Whether nothing follows the results: neither notes and hints nor the path of the document.
+    pub(crate) only_results: bool,
 }
 
 impl Shown {
@@ -304,20 +307,19 @@ impl Shown {
 }
 
 impl Finished {
-    /// Prints results, notes, hints and the path of the document. Returns the result of the run.
-    ///
-    /// # Errors
-    /// The run's own failure, or if its document could not be saved.
-    pub(crate) fn show(self, shown: Shown, chosen: &Chosen, printer: &Printer) -> Result<(), Failure> {
-        let instance = chosen.stopped_instance().filter(|_| !shown.leaves_nothing);
-        let psql = instance.map(|instance| psql(instance, chosen.target.dbname()));
-        self.show_with(shown, psql.as_deref(), printer)
-    }
-
-    fn show_with(self, shown: Shown, psql: Option<&str>, printer: &Printer) -> Result<(), Failure> {
-        let place = OutputPosition::here();
+    /// Prints results, notes, hints and the path of the document. The verb's output began at `place`.
+    fn show(
+        self,
+        shown: Shown,
+        place: OutputPosition,
+        chosen: Option<&Chosen>,
+        printer: &Printer,
+    ) -> Result<(), Failure> {
         for result in shown.results {
             printer.result(result)?;
+        }
+        if shown.only_results {
+            return self.end(printer);
         }
         printer.say("");
         for note in &self.notes {
@@ -326,7 +328,9 @@ impl Finished {
         for hint in shown.hints {
             printer.say(hint);
         }
-        farewell(psql, &self.path, printer);
+        let chosen = chosen.filter(|_| !shown.leaves_nothing);
+        let psql = chosen.and_then(|chosen| Some(psql(chosen.stopped_instance()?, chosen.target.dbname())));
+        farewell(psql.as_deref(), &self.path, printer);
         let ended = self.end(printer);
         if let Some(text) = shown.reminder {
             printer.remind(place, &text)?;

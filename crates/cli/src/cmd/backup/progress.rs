@@ -7,7 +7,6 @@ use backup::{DataSize, Held, Observer, Plan, Trial, WalOfLoad, Way};
 use measure::human::{bytes, time};
 
 use crate::app::conduct::Recording;
-use crate::app::json;
 use crate::app::numbers::clock;
 use crate::app::steps::ShownSteps;
 use crate::cmd::backup::text;
@@ -26,10 +25,7 @@ impl<'a> Progress<'a> {
 
     /// Records the plan.
     pub(crate) fn record(&mut self, plan: &Plan) {
-        match json::value(plan) {
-            Ok(plan) => self.recording.run.plan = plan,
-            Err(failure) => self.recording.keep(failure),
-        }
+        self.recording.set_plan(plan);
         for one in &plan.left_out {
             self.recording.note(format!("{} was left out: {}", one.way, one.why));
         }

@@ -5,7 +5,6 @@ use std::time::Duration;
 use ddl::{Observer, Plan, Request, Statement};
 
 use crate::app::conduct::Recording;
-use crate::app::json;
 use crate::app::printer::Printer;
 use crate::app::steps::ShownSteps;
 use crate::cmd::ddl::text::{self, rough};
@@ -29,10 +28,7 @@ impl Observer for Progress<'_> {
         for warning in &plan.warnings {
             self.shown.warn(warning);
         }
-        match json::value(plan) {
-            Ok(plan) => self.recording.run.plan = plan,
-            Err(failure) => self.recording.keep(failure),
-        }
+        self.recording.set_plan(plan);
         self.recording.save();
     }
 

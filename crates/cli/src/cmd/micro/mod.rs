@@ -15,11 +15,11 @@ use server::Survey;
 use server::disturbance::Checkpoints;
 use tokio::runtime::Builder;
 
-use crate::app::conduct::{self, Begun, Recording, Shown, disturbances, on_server};
+use crate::app::conduct::{self, Begun, Finished, Recording, RunEnd, Shown, disturbances, on_server};
 use crate::app::failure::Failure;
 use crate::app::interrupt::interrupted;
 use crate::app::json;
-use crate::app::printer::{OutputPosition, Printer};
+use crate::app::printer::Printer;
 use crate::app::target::Chosen;
 use crate::app::version::VERSION;
 use crate::cmd::micro::args::{MicroArgs, TableFormat};
@@ -89,10 +89,7 @@ impl Observer for Recorder<'_> {
         for finding in &plan.findings {
             self.printer.warn(finding);
         }
-        match json::value(plan) {
-            Ok(plan) => self.recording.run.plan = plan,
-            Err(failure) => self.recording.keep(failure),
-        }
+        self.recording.set_plan(plan);
         self.outcome = Some(Outcome::new(plan.clone()));
         self.save();
     }
@@ -115,33 +112,44 @@ impl Conducted<'_> {
         conduct::explained(self.printer, &self.arguments.save, &plan, text::explained(&plan))
     }
 
-    /// A document without trials.
-    async fn document(&self) -> Result<Recording, Failure> {
+    /// The run that begins.
+    async fn begun(&self) -> Result<Begun<'_>, Failure> {
         let directory = self.chosen.data_directory(None)?;
         let survey = if self.request.creates_objects() {
             Survey::for_tables(self.connection, &directory, VERSION).await?
         } else {
             Survey::for_reading(self.connection, &directory, VERSION).await?
         };
-        let begun = Begun {
+        Ok(Begun {
             verb: "micro",
             save: &self.arguments.save,
             request: json::value(self.request)?,
             plan: serde_json::json!({}),
             environment: survey.environment,
             notes: Vec::new(),
-        };
-        Recording::begin(self.home, begun)
+        })
     }
 
     async fn measure(&self) -> Result<(), Failure> {
         if self.arguments.save_in_database {
             micro::check_saving(&self.chosen.target).await?;
         }
-        let mut recording = self.document().await?;
+        conduct::recorded(
+            self.begun().await?,
+            self.home,
+            self.chosen,
+            self.printer,
+            async |recording| self.rounds(recording).await,
+            async |outcome: Outcome, finished| self.results(&outcome, finished).await,
+        )
+        .await
+    }
+
+    /// Runs the rounds, and records them. An interrupted run shows and saves the results that it has.
+    async fn rounds(&self, recording: &mut Recording) -> RunEnd<Outcome> {
         let checkpoints = Checkpoints::so_far(&self.connection.client).await;
         let mut recorder = Recorder {
-            recording: &mut recording,
+            recording,
             outcome: None,
             request: self.request,
             progress: RoundsProgress::new("rounds", self.printer),
@@ -166,27 +174,23 @@ impl Conducted<'_> {
             self.printer.warn(why);
             recording.note(why.clone());
         }
-        let finished = recording.finish(ended.result.map_err(Failure::from));
-        // An interrupted run shows and saves the results that it has.
-        let Some(outcome) = outcome.filter(|outcome| outcome.rounds.len() > 1) else {
-            return finished.end(self.printer);
-        };
-        let place = OutputPosition::here();
-        let table = self.show(&outcome)?;
+        let outcome = outcome.filter(|outcome| outcome.rounds.len() > 1);
+        RunEnd { outcome, result: ended.result.map_err(Failure::from) }
+    }
+
+    /// Prints the results, and saves them in the database if the user wants that.
+    async fn results(&self, outcome: &Outcome, finished: &Finished) -> Result<Shown, Failure> {
+        let reminder = self.show(outcome)?;
         let mut hints = finished.result.as_ref().err().map_or(Vec::new(), Failure::run_notes);
         for why in &mut hints {
             why.insert_str(0, "note: ");
         }
-        hints.extend(text::hints(&outcome, self.request));
+        hints.extend(text::hints(outcome, self.request));
         if self.arguments.save_in_database && finished.result.is_ok() {
-            let saved = micro::save(&self.chosen.target, &finished.run.id, &outcome).await?;
+            let saved = micro::save(&self.chosen.target, &finished.run.id, outcome).await?;
             hints.push(text::saved(&saved, &finished.run.id));
         }
-        let ended = finished.show(Shown { hints, ..Shown::default() }, self.chosen, self.printer);
-        if let Some(table) = table {
-            self.printer.remind(place, &table)?;
-        }
-        ended
+        Ok(Shown { hints, reminder, ..Shown::default() })
     }
 
     /// Prints the table to standard output; in the text format also everything that belongs to it.
@@ -210,7 +214,22 @@ impl Conducted<'_> {
     }
 
     async fn calibrate(&self) -> Result<(), Failure> {
-        let mut recording = self.document().await?;
+        conduct::recorded(
+            self.begun().await?,
+            self.home,
+            self.chosen,
+            self.printer,
+            async |recording| self.samples(recording).await,
+            async |found: Calibration, finished| {
+                self.show_calibration(&found)?;
+                Ok(Shown { only_results: finished.result.is_err(), ..Shown::default() })
+            },
+        )
+        .await
+    }
+
+    /// Times numbers of rows, and records the samples. An interrupted calibration has the samples so far.
+    async fn samples(&self, recording: &mut Recording) -> RunEnd<Calibration> {
         let mut progress = RoundsProgress::new("calibrating", self.printer);
         let mut so_far: Option<Calibration> = None;
         let interrupt = interrupted(self.printer);
@@ -221,13 +240,15 @@ impl Conducted<'_> {
         let (target, connection) = (&self.chosen.target, self.connection);
         let result = micro::calibrate(target, connection, self.request, &mut observer, interrupt).await;
         drop(progress);
-        let ended = result.map(|found| so_far = Some(found));
+        let result = result.map(|found| so_far = Some(found)).map_err(Failure::from);
         if let Some(found) = &so_far {
-            recording.run.plan = json::value(&found.plan)?;
+            recording.set_plan(&found.plan);
             recording.run.trials = vec![calibration_trial(found)];
         }
-        let finished = recording.finish(ended.map_err(Failure::from));
-        let Some(found) = &so_far else { return finished.end(self.printer) };
+        RunEnd { outcome: so_far, result }
+    }
+
+    fn show_calibration(&self, found: &Calibration) -> Result<(), Failure> {
         let table = table::calibration(found, self.arguments.format);
         let (title, conclusion) = (text::calibrated(found), text::concluded(found));
         if self.arguments.format == TableFormat::Text {
@@ -237,10 +258,7 @@ impl Conducted<'_> {
             self.printer.result(table)?;
             self.printer.say(format!("\n{conclusion}"));
         }
-        if finished.result.is_err() {
-            return finished.end(self.printer);
-        }
-        finished.show(Shown::default(), self.chosen, self.printer)
+        Ok(())
     }
 }
 

@@ -1,4 +1,7 @@
 //! `pgrig testdb bench`: request → trials → run document, table and recommendation.
+//!
+//! It begins and ends its recording itself, without `conduct::recorded`: the log of the command is named after the document before
+//! the request is checked, a refused request leaves no document, and the results contain the notes.
 
 mod advice;
 pub(crate) mod args;
