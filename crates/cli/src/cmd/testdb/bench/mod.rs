@@ -1,7 +1,7 @@
 //! `pgrig testdb bench`: request → trials → run document, table and recommendation.
 //!
 //! It begins and ends its recording itself, without `conduct::recorded`: the log of the command is named after the document before
-//! the request is checked, a refused request leaves no document, and the results contain the notes.
+//! the request is checked, a refused request leaves no document, and pgrig has printed the notes before the results.
 
 mod advice;
 pub(crate) mod args;
