@@ -8,6 +8,7 @@ pub(crate) mod progress;
 mod request;
 mod schema;
 pub(crate) mod text;
+pub(crate) mod values;
 
 use std::cell::Cell;
 use std::fmt::Write;

@@ -15,9 +15,8 @@ use rowgen::Payload;
 use crate::app::command_line::shown;
 use crate::app::failure::Usage;
 use crate::app::input;
-use crate::cmd::fill::args::{
-    Bloat, FillArgs, Filler, Format, Index, Method, RowsArg, Triggering, partitions,
-};
+use crate::cmd::fill::args::FillArgs;
+use crate::cmd::fill::values::{Bloat, Filler, Format, Index, Method, RowsArg, Triggering, partitions};
 
 impl FillArgs {
     /// The request, after a check for errors that only the command line can contain.

@@ -5,7 +5,7 @@ use fill::{Amount, InitSteps, Request};
 
 use crate::app::args::{MOST_PARTITIONS, up_to};
 use crate::app::size::{Size, without_database};
-use crate::cmd::fill::args::{Index, MOST_ROWS, MOST_SCALE, PartitionBy, partitions};
+use crate::cmd::fill::values::{Index, MOST_ROWS, MOST_SCALE, PartitionBy, partitions};
 
 /// Calculate the size of pgbench's tables from rows or scale, or the reverse, without a server
 ///
