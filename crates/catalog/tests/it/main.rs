@@ -1,6 +1,7 @@
 //! The integration tests of this crate, one program.
 
 mod defaults;
+mod keys;
 mod many;
 mod partial;
 mod partition_checks;

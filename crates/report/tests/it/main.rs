@@ -10,6 +10,7 @@ mod pictures;
 mod plots;
 mod private;
 mod rowless;
+mod several_runs;
 
 use report::Document;
 
