@@ -16,6 +16,9 @@
 //!   that a run makes is named after a database of its own, which says so in its comment and to which the run is
 //!   connected: the next bench drops whatever has no connected run.
 //! - [`lend`]: leases of databases. A keeper process manages the databases of one server; `lend`'s page explains it.
+//!   It has no `request` → `plan` → `run` → `outcome`: a keeper serves many requests at the same time until it ends, and each result
+//!   changes its next decisions. A loop (`keeper`) takes the place of that sequence. `api` has the requests and the responses,
+//!   `state` decides as a plan does (without database, clock and I/O), and `executor` acts as a run does.
 //!
 //! After the articles "Speeding Up Integration Tests with PostgreSQL" and its follow-up.
 
