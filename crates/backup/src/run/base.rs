@@ -35,7 +35,10 @@ impl Run<'_> {
         let watch = self.watch_backup(way, subject);
         watch.check_room(&self.scratch.work, facts.server_bytes + SMALL)?;
         let work = watch.run(vec![back_up(way, programs, subject, directory)]);
-        let (backup, beside) = beside(self.prober.as_ref(), original, source, work).await?;
+        let (backup, beside) = match beside(self.prober.as_ref(), original, source, work).await {
+            Ok(made) => made,
+            Err(trouble) => return Err(subject.of_backup(way, trouble).await),
+        };
         let is_unchanged = source.is_unchanged(original).await?;
         let witness = if is_unchanged { Witness::Unchanged } else { Witness::Changed };
         let later = sequences::later(original).await?;

@@ -8,6 +8,7 @@ mod hidden;
 pub(crate) mod incremental;
 mod large;
 mod logins;
+mod lost;
 mod network;
 mod others;
 pub(crate) mod pitr;
@@ -54,6 +55,7 @@ use crate::programs::Programs;
 use crate::request::Request;
 use crate::verified::Verified;
 use crate::way::{Format, Way};
+use lost::Cause;
 use others::Others;
 use probe::Prober;
 use room::ServerSpace;
@@ -113,6 +115,8 @@ pub trait Observer {
     fn measured(&mut self, _wal: &WalOfLoad) {}
     /// The row versions that the snapshot of a dump keeps under the load were measured.
     fn held(&mut self, _held: &Held) {}
+    /// A way is not tried again, because the original is lost. It keeps so many trials.
+    fn cut_short(&mut self, _way: &Way, _trials: usize, _why: &str) {}
     /// A way has failed and is not tried again.
     fn failed(&mut self, way: &Way, why: &str);
 }
@@ -317,8 +321,7 @@ impl Run<'_> {
             if number == that_only_read {
                 Box::pin(self.count_network(subjects, false, &mut outcome, observer)).await?;
             }
-            let is_sound = |outcome: &Outcome, way: &Way| !outcome.failed.iter().any(|(one, _)| one == way);
-            if !is_sound(&outcome, way) {
+            if !outcome.goes_on(way) {
                 continue;
             }
             observer.begins(way, round + 1, subject.at);
@@ -327,20 +330,28 @@ impl Run<'_> {
             if self.stop.load(Ordering::Relaxed) {
                 return Err(BackupError::Interrupted);
             }
-            match tried {
+            let cause = match tried {
                 Ok(trial) => {
                     outcome.trials.push(trial);
                     (spent, weight) = (spent + began.elapsed(), weight + subject.weight());
-                    let left = all[number + 1..].iter().filter(|(_, _, way)| is_sound(&outcome, way));
+                    let left = all[number + 1..].iter().filter(|(_, _, way)| outcome.goes_on(way));
                     let left: f64 = left.map(|(_, subject, _)| subject.weight()).sum();
                     observer.done(&outcome.trials[outcome.trials.len() - 1], spent.mul_f64(left / weight));
+                    continue;
                 }
-                Err(Trouble::Run(error)) if !is_of_way(&error) => return Err(error),
-                Err(trouble) => {
-                    let why = trouble.reason();
+                Err(trouble) => subject.cause(trouble).await?,
+            };
+            match cause {
+                Cause::Way(why) => {
                     observer.failed(way, &why);
                     outcome.trials.retain(|trial| trial.way != **way);
                     outcome.failed.push(((*way).clone(), why));
+                }
+                Cause::Original(why) => lost::keep(way, &why, &mut outcome, observer),
+                Cause::Server(why) => {
+                    let left = all[number..].iter().map(|(_, _, way)| *way);
+                    lost::keep_all(left, &why, &mut outcome, observer);
+                    break;
                 }
             }
         }
@@ -448,11 +459,6 @@ impl Run<'_> {
     fn is_stopped(&self) -> bool {
         self.stop.load(Ordering::Relaxed)
     }
-}
-
-/// Whether an error concerns only the way: others may need less space.
-fn is_of_way(error: &BackupError) -> bool {
-    matches!(error, BackupError::NoRoom { .. } | BackupError::Full { .. })
 }
 
 fn of_restore(trouble: Trouble) -> Trouble {

@@ -128,6 +128,9 @@ impl<'a> Commands<'a> {
     pub(super) fn hidden(&self, trouble: Trouble) -> Trouble {
         match trouble {
             Trouble::Way(why) => Trouble::Way(without(&self.filled.borrow(), &why)),
+            Trouble::Run(BackupError::Lost(why)) => {
+                BackupError::Lost(without(&self.filled.borrow(), &why)).into()
+            }
             run @ Trouble::Run(_) => run,
         }
     }
@@ -245,7 +248,10 @@ impl Run<'_> {
         let watch = self.watch_backup(way, subject);
         watch.check_room(&self.scratch.work, facts.server_bytes + SEGMENT + SMALL)?;
         let work = watch.run_group(commands.back_up());
-        let (backup, beside) = beside(self.prober.as_ref(), original, source, work).await?;
+        let (backup, beside) = match beside(self.prober.as_ref(), original, source, work).await {
+            Ok(made) => made,
+            Err(trouble) => return Err(subject.of_backup(way, trouble).await),
+        };
         let witness = witness(source, original).await?;
         let size = commands.size()?;
         let needs = facts.server_bytes + SEGMENT;

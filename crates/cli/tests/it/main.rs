@@ -4,6 +4,7 @@ mod architecture;
 mod backup;
 mod backup_held;
 mod backup_incremental;
+mod backup_lost;
 mod backup_network;
 mod backup_pitr;
 mod backup_restore;
