@@ -95,7 +95,7 @@ impl Run<'_> {
         let (running, target) = self.start_restored(facts, restore).await?;
         let verified = match super::verify::verify(&target, (&source.content, later), witness, true).await {
             Ok(verified) => Box::pin(self.with_others(way, &target, verified)).await,
-            Err(trouble) => Err(trouble),
+            Err(trouble) => Err(self.of_reading(trouble)),
         };
         self.end_restored(running, verified).await
     }

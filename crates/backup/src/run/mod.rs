@@ -2,6 +2,7 @@
 
 pub(crate) mod base;
 pub(crate) mod dump;
+mod extensions;
 mod fill;
 mod held;
 mod hidden;
@@ -50,11 +51,12 @@ use crate::error::{BackupError, OnPath};
 use crate::held::Held;
 use crate::load::WalOfLoad;
 use crate::outcome::{DataSize, Increment, Outcome, Recovery, Trial};
-use crate::plan::{LeftOut, Plan};
+use crate::plan::Plan;
 use crate::programs::Programs;
 use crate::request::Request;
 use crate::verified::Verified;
 use crate::way::{Format, Way};
+use extensions::Lacks;
 use lost::Cause;
 use others::Others;
 use probe::Prober;
@@ -158,28 +160,8 @@ async fn prepare(site: &Site<'_>, request: &Request) -> Result<Prepared, BackupE
     if may_need_replication && facts.no_base_backup().is_none() {
         facts.refused_replication = base::refused_replication(&programs, &target).await?;
     }
-    let plan = possible(Plan::new(&facts, programs, (request, None), site.cores))?;
+    let plan = Plan::new(&facts, programs, (request, None), site.cores).possible()?;
     Ok(Prepared { target, facts, plan, server, space })
-}
-
-/// Refuses a plan without ways.
-fn possible(plan: Plan) -> Result<Plan, BackupError> {
-    if plan.ways.is_empty() {
-        return Err(BackupError::NoWay(reasons(&plan.left_out)));
-    }
-    Ok(plan)
-}
-
-/// Each reason once, with the ways that it prevents.
-fn reasons(left_out: &[LeftOut]) -> Vec<String> {
-    let mut reasons: Vec<(&str, Vec<String>)> = Vec::new();
-    for one in left_out {
-        match reasons.iter_mut().find(|(why, _)| *why == one.why) {
-            Some((_, ways)) => ways.push(one.way.to_string()),
-            None => reasons.push((one.why.as_str(), vec![one.way.to_string()])),
-        }
-    }
-    reasons.into_iter().map(|(why, ways)| format!("{}: {why}", ways.join(", "))).collect()
 }
 
 /// Backs up, restores and verifies. Whatever happens, it removes backups and scratch servers.
@@ -201,13 +183,18 @@ pub async fn rehearse(
         let work = async {
             observer.stage(STARTING);
             scratch.start().await?;
-            scratch.create_roles(&facts).await?;
+            let lacks = scratch.create_roles(&facts).await?;
+            if let Some(lacks) = lacks.as_ref().filter(|_| plan.ways.iter().all(Way::is_dump)) {
+                return Err(lacks.of_dumps());
+            }
+            let has_no_dump = lacks.is_some() || plan.ways.iter().all(Way::is_base);
             let has_other_locale = Cell::new(false);
             let run = Run {
                 plan: &plan,
                 scratch: &scratch,
                 stop: &stop,
                 has_other_locale,
+                lacks,
                 changes: None,
                 prober: None,
                 space,
@@ -215,7 +202,7 @@ pub async fn rehearse(
             };
             observer.stage("reading all tables, for the hashes with which restored ones are compared");
             let source = Source::read(&target).await?;
-            if plan.ways.iter().all(Way::is_base) {
+            if has_no_dump {
                 // No dump needs the snapshot, and its session has locks on all tables.
                 source.release().await?;
             }
@@ -285,6 +272,8 @@ struct Run<'a> {
     stop: &'a AtomicBool,
     /// Whether the scratch server lacks the database's locale.
     has_other_locale: Cell<bool>,
+    /// Extensions of the database that the scratch server lacks.
+    lacks: Option<Lacks>,
     /// Share of all rows that pgrig updates before an incremental backup; none if it only reads the database.
     changes: Option<f64>,
     /// Lookups beside the backups.
@@ -313,6 +302,7 @@ impl Run<'_> {
         observer: &mut impl Observer,
     ) -> Result<Outcome, BackupError> {
         let mut outcome = Outcome::default();
+        self.refuse_dumps(&mut outcome, observer);
         let (mut spent, mut weight) = (Duration::ZERO, 0.0);
         let all = self.schedule(subjects);
         // Trials that change the data come last. The dumps whose bytes are counted need the snapshot.
@@ -474,18 +464,5 @@ fn remove(path: &Path) -> Result<(), BackupError> {
         Ok(found) if found.is_dir() => fs::remove_dir_all(path).on("delete", path),
         Ok(_) => fs::remove_file(path).on("delete", path),
         Err(_) => Ok(()),
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_reason_for_several_ways_is_given_once() {
-        let left_out = |way: &str, why: &str| LeftOut { way: way.parse().unwrap(), why: why.to_owned() };
-        let all =
-            [left_out("custom", "no right"), left_out("base", "no base"), left_out("plain", "no right")];
-        assert_eq!(reasons(&all), ["custom:gzip, plain:none: no right", "base: no base"]);
     }
 }

@@ -12,6 +12,7 @@ use server::Session;
 use server::quote::{identifier, literal};
 
 use crate::error::{BackupError, OnPath};
+use crate::run::extensions::Lacks;
 use crate::run::logins;
 use crate::run::source::Facts;
 
@@ -154,8 +155,8 @@ impl Scratch {
         self.filled[number].1.as_ref().expect("it was started").server_pid()
     }
 
-    /// Creates the roles of the original, which dumps name, and refuses extensions that the server lacks.
-    pub(crate) async fn create_roles(&self, facts: &Facts) -> Result<(), BackupError> {
+    /// Creates the roles of the original, which dumps name. Returns the extensions of the original that the server lacks, if there are any.
+    pub(crate) async fn create_roles(&self, facts: &Facts) -> Result<Option<Lacks>, BackupError> {
         let session = Session::open(&self.target("postgres")).await?;
         let roles = facts.roles.iter().filter(|role| *role != "postgres");
         // Here, only superusers can own event triggers and foreign-data wrappers. No role may log in.
@@ -170,14 +171,11 @@ impl Scratch {
         let known: Vec<String> = session.rows(query, &[]).await?.iter().map(|row| row.get(0)).collect();
         session.run_all(&grants(&facts.memberships, &known)).await?;
         let query = "SELECT name::text FROM unnest($1::text[]) AS name WHERE name NOT IN (SELECT a.name::text FROM pg_available_extensions a)";
-        let missing: Vec<String> =
+        let names: Vec<String> =
             session.rows(query, &[&facts.extensions]).await?.iter().map(|row| row.get(0)).collect();
         session.close().await;
-        if missing.is_empty() {
-            return Ok(());
-        }
-        let dir = self.of_running(|running| running.version().to_string());
-        Err(BackupError::Extensions { names: missing, version: dir, major: facts.major })
+        let version = self.of_running(|running| running.version().to_string());
+        Ok((!names.is_empty()).then_some(Lacks { names, version, major: facts.major }))
     }
 
     /// A database of the server for dumps.

@@ -303,7 +303,8 @@ impl Run<'_> {
             if let Some(why) = Position::of(&target).await?.refuse(first) {
                 return Err(Trouble::Way(why));
             }
-            let verified = verify::verify(&target, (&source.content, &later), witness, true).await?;
+            let verified = verify::verify(&target, (&source.content, &later), witness, true).await;
+            let verified = verified.map_err(|trouble| self.of_reading(trouble))?;
             Box::pin(self.with_others(way, &target, verified)).await
         };
         let verified = compared.await;
