@@ -20,7 +20,7 @@ const TO_A_TIME: &str = "cp -a {backup}/base/. {restore}; : {time}";
 const SCHEMA: &str = "CREATE TABLE t AS SELECT i, md5(i::text) AS v FROM generate_series(1, 5000) i; ALTER TABLE t ADD PRIMARY KEY (i)";
 
 /// Runs a rehearsal of these commands.
-fn rehearsed(rig: &Rig, url: &str, more: &[&str]) -> Ran {
+pub(crate) fn rehearsed(rig: &Rig, url: &str, more: &[&str]) -> Ran {
     let mut command = rig.command("backup rehearse --no-probe --trials 1 -d");
     Ran::from(command.arg(url).args(more).output().unwrap())
 }
@@ -31,7 +31,7 @@ fn of_tool(rig: &Rig, url: &str, backup: &str, restore: &str) -> Ran {
 }
 
 /// The commands of a script of the guide.
-fn scripted(name: &str, more: &str) -> [String; 2] {
+pub(crate) fn scripted(name: &str, more: &str) -> [String; 2] {
     let script = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/examples").join(name);
     let script = script.canonicalize().unwrap().display().to_string();
     [format!("{script} backup {{backup}} {more}"), format!("{script} restore {{backup}} {{restore}}")]

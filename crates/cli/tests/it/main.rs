@@ -9,6 +9,7 @@ mod backup_network;
 mod backup_pitr;
 mod backup_restore;
 mod backup_sizes;
+mod backup_tablespaces;
 mod backup_tools;
 mod blockio;
 mod ci_workflow;
