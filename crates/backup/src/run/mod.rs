@@ -182,7 +182,7 @@ pub async fn rehearse(
     let ended = {
         let work = async {
             observer.stage(STARTING);
-            scratch.start().await?;
+            scratch.start(space.as_ref()).await?;
             let lacks = scratch.create_roles(&facts).await?;
             if let Some(lacks) = lacks.as_ref().filter(|_| plan.ways.iter().all(Way::is_dump)) {
                 return Err(lacks.of_dumps());

@@ -104,7 +104,7 @@ async fn work(
     observer: &mut impl Observer,
 ) -> Result<Outcome, BackupError> {
     observer.stage(STARTING);
-    scratch.start().await?;
+    scratch.start(None).await?;
     let mut memory = memory(&scratch.target("postgres")).await?;
     let sizes = plan.sizes.as_ref().map_or(&[][..], |sizes| &sizes.measured);
     check_room(scratch, sizes, stop)?;

@@ -460,6 +460,7 @@ fn a_disk_without_room_prevents_or_ends_a_step_and_nothing_is_left() {
     until("the tool has begun", || {
         processes_of(own.to_str().unwrap()).iter().any(|line| line.starts_with("tail"))
     });
+    let place = own.join(&names(&own)[0]).join("work");
     fill_up(&own.join("filler"));
     let ran = running.end();
     assert_eq!(ran.code, Some(1), "{ran:#?}");
@@ -467,5 +468,19 @@ fn a_disk_without_room_prevents_or_ends_a_step_and_nothing_is_left() {
     assert_says(&said, &["the backup by tool was ended, because", "free: free some space"]);
     until("its processes end", || processes_of(own.to_str().unwrap()).is_empty());
     assert_eq!(names(&own), ["filler"]);
+    fill_up(&own.join("more"));
+    let ran = of_tool(&rig, &server.url, BACKUP, RESTORE);
+    assert_eq!(ran.code, Some(1), "{ran:#?}");
+    assert_says(
+        &ran.stderr,
+        &["the start of a scratch server needs about", "free some space, or set PGRIG_HOME"],
+    );
+    fs::remove_file(own.join("more")).unwrap();
+    // As if a killed run had left it.
+    fs::create_dir_all(&place).unwrap();
+    fs::rename(own.join("filler"), place.join("backup")).unwrap();
+    let ran = of_tool(&rig, &server.url, BACKUP, RESTORE);
+    assert_eq!(ran.code, Some(0), "{ran:#?}");
+    assert_eq!(names(&own), [""; 0]);
     assert_eq!(server.number("SELECT count(*) FROM t"), 5000);
 }
