@@ -3,6 +3,7 @@
 pub(crate) mod base;
 pub(crate) mod dump;
 mod extensions;
+mod files;
 mod fill;
 mod held;
 mod hidden;
@@ -35,10 +36,10 @@ pub(crate) mod verify;
 mod wal;
 
 use std::cell::{Cell, RefCell};
+use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
-use std::{fs, io};
 
 use connect::Target;
 use measure::Environment;
@@ -57,6 +58,7 @@ use crate::request::Request;
 use crate::verified::Verified;
 use crate::way::{Format, Way};
 use extensions::Lacks;
+use files::{move_files, remove};
 use lost::Cause;
 use others::Others;
 use probe::Prober;
@@ -455,14 +457,5 @@ fn of_restore(trouble: Trouble) -> Trouble {
     match trouble {
         Trouble::Way(why) => Trouble::Way(format!("its restore failed: {why}")),
         run @ Trouble::Run(_) => run,
-    }
-}
-
-/// Deletes a backup, if it is there.
-fn remove(path: &Path) -> Result<(), BackupError> {
-    match fs::symlink_metadata(path) {
-        Ok(found) if found.is_dir() => fs::remove_dir_all(path).on("delete", path),
-        Ok(_) => fs::remove_file(path).on("delete", path),
-        Err(_) => Ok(()),
     }
 }
