@@ -159,6 +159,9 @@ pub enum BackupError {
         /// The last error.
         error: String,
     },
+    /// The original has ended a session without which a backup fails.
+    #[error("{0}")]
+    Lost(String),
     /// A server refused, or is gone.
     #[error(transparent)]
     Connect(#[from] ConnectError),
@@ -270,7 +273,8 @@ impl Classified for BackupError {
             | Self::Full { .. }
             | Self::Io { .. }
             | Self::Locked { .. }
-            | Self::Changing { .. } => Class::Machine,
+            | Self::Changing { .. }
+            | Self::Lost(_) => Class::Machine,
             Self::Interrupted => Class::Interrupted,
             Self::Fill { error, .. } => error.class(),
             Self::Load { class, .. } => *class,

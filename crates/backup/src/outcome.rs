@@ -127,6 +127,10 @@ pub struct Outcome {
     pub trials: Vec<Trial>,
     /// Ways that failed, with the reason.
     pub failed: Vec<(Way, String)>,
+    /// Ways with fewer trials than planned, because the original was lost, with the reason.
+    pub cut_short: Vec<(Way, String)>,
+    /// Whether the server of the original was gone at the end.
+    pub is_lost: bool,
     /// Forecasts of the ways that worked.
     pub forecasts: Vec<Forecast>,
     /// The WAL that the load wrote.
@@ -234,6 +238,11 @@ impl Trial {
 }
 
 impl Outcome {
+    /// Whether a way has neither failed nor been cut short.
+    pub(crate) fn goes_on(&self, way: &Way) -> bool {
+        !self.failed.iter().chain(&self.cut_short).any(|(one, _)| one == way)
+    }
+
     /// The sizes of data, ascending; none if there is only one database.
     pub fn sizes(&self) -> Vec<DataSize> {
         let mut sizes: Vec<DataSize> = self.trials.iter().filter_map(|trial| trial.at).collect();

@@ -3,6 +3,7 @@
 use measure::forecast::Memory;
 use serde::Serialize;
 
+use crate::error::BackupError;
 use crate::forecast::MEASURED;
 use crate::load::Load;
 use crate::programs::{ALL_METHODS, Programs, on_path};
@@ -142,6 +143,17 @@ impl Plan {
         Self { seconds: all + plan.counting(facts), ..plan }
     }
 
+    /// Itself, if it has ways.
+    ///
+    /// # Errors
+    /// [`BackupError::NoWay`] if it has none.
+    pub(crate) fn possible(self) -> Result<Self, BackupError> {
+        if self.ways.is_empty() {
+            return Err(BackupError::NoWay(reasons(&self.left_out)));
+        }
+        Ok(self)
+    }
+
     /// Seconds of the backups whose network bytes are counted, with a load for each recovery. They are made of the largest data only.
     fn counting(&self, facts: &Facts) -> f64 {
         let load = |way: &Way| if way.recovers() { self.load_seconds() } else { 0.0 };
@@ -276,6 +288,18 @@ fn hindrance(way: &Way, facts: &Facts, programs: &Programs, load: Option<&Load>)
     })
 }
 
+/// Each reason once, with the ways that it prevents.
+fn reasons(left_out: &[LeftOut]) -> Vec<String> {
+    let mut reasons: Vec<(&str, Vec<String>)> = Vec::new();
+    for one in left_out {
+        match reasons.iter_mut().find(|(why, _)| *why == one.why) {
+            Some((_, ways)) => ways.push(one.way.to_string()),
+            None => reasons.push((one.why.as_str(), vec![one.way.to_string()])),
+        }
+    }
+    reasons.into_iter().map(|(why, ways)| format!("{}: {why}", ways.join(", "))).collect()
+}
+
 /// Seconds of a backup.
 fn to_back_up(way: &Way, facts: &Facts) -> f64 {
     // An incremental one is made of two.
@@ -287,6 +311,14 @@ fn to_back_up(way: &Way, facts: &Facts) -> f64 {
 mod tests {
     use super::*;
     use crate::shape::Shape;
+
+    #[test]
+    fn a_reason_for_several_ways_is_given_once() {
+        let left_out = |way: &str, why: &str| LeftOut { way: way.parse().unwrap(), why: why.to_owned() };
+        let all =
+            [left_out("custom", "no right"), left_out("base", "no base"), left_out("plain", "no right")];
+        assert_eq!(reasons(&all), ["custom:gzip, plain:none: no right", "base: no base"]);
+    }
 
     #[test]
     fn restore_times_need_two_sizes_beyond_the_cache() {

@@ -33,6 +33,8 @@ pub(crate) enum Placeholder {
     Data,
     /// The time to which it is restored.
     Time,
+    /// The directory into which its tablespaces are restored.
+    Tablespaces,
 }
 
 /// An error in the name or in a command of a tool.
@@ -147,6 +149,11 @@ impl Tool {
         &self.name
     }
 
+    /// Whether it restores tablespaces into a directory of pgrig's.
+    pub(crate) fn maps_tablespaces(&self) -> bool {
+        has(&self.restore, Placeholder::Tablespaces)
+    }
+
     /// Whether one of the commands needs the data directory of the server.
     pub(crate) fn needs_data(&self) -> bool {
         let commands = [Some(&self.backup), Some(&self.restore), self.wal.as_ref()];
@@ -170,7 +177,8 @@ impl Tool {
 }
 
 impl Placeholder {
-    pub(crate) const ALL: [Self; 5] = [Self::Backup, Self::Restore, Self::Url, Self::Data, Self::Time];
+    pub(crate) const ALL: [Self; 6] =
+        [Self::Backup, Self::Restore, Self::Url, Self::Data, Self::Time, Self::Tablespaces];
     /// Those of the commands that back up and that store WAL.
     pub(crate) const OF_BACKUP: [Self; 3] = [Self::Backup, Self::Url, Self::Data];
 
@@ -182,6 +190,7 @@ impl Placeholder {
             Self::Url => "url",
             Self::Data => "data",
             Self::Time => "time",
+            Self::Tablespaces => "tablespaces",
         }
     }
 
@@ -193,6 +202,7 @@ impl Placeholder {
             Self::Url => "PGRIG_URL",
             Self::Data => "PGRIG_DATA",
             Self::Time => "PGRIG_TIME",
+            Self::Tablespaces => "PGRIG_TABLESPACES",
         }
     }
 
@@ -200,7 +210,7 @@ impl Placeholder {
         match self {
             Self::Backup => "the directory of the backup",
             Self::Restore => "the directory into which it has to restore",
-            Self::Url | Self::Data | Self::Time => "",
+            Self::Url | Self::Data | Self::Time | Self::Tablespaces => "",
         }
     }
 }
@@ -331,6 +341,7 @@ mod tests {
             Placeholder::Url => "postgresql://u@/d?host=%2Ftmp".to_owned(),
             Placeholder::Data => String::new(),
             Placeholder::Time => "2026-01-01 00:00:00+00".to_owned(),
+            Placeholder::Tablespaces => "/spaces".to_owned(),
         }
     }
 
@@ -376,6 +387,19 @@ mod tests {
         }
         assert!(Tool::new("wal-g", "b {backup}", "r $PGRIG_BACKUP {restore}", None).is_ok());
     }
+
+    #[test]
+    fn a_restore_maps_tablespaces_if_it_names_their_directory() {
+        let tool = |restore: &str| Tool::new("t", "b {backup}", restore, None).unwrap();
+        let mapping = tool("r {backup} {restore} --map-all={tablespaces}");
+        assert!(
+            mapping.maps_tablespaces() && tool("r {backup} {restore} $PGRIG_TABLESPACES").maps_tablespaces()
+        );
+        assert_eq!(mapping.restore(&value), r"r '/a b/it'\''s' /new --map-all=/spaces");
+        assert!(!tool("r {backup} {restore}").maps_tablespaces());
+        assert!(Tool::new("t", "b {backup} {tablespaces}", "r {backup} {restore}", None).is_err());
+    }
+
     #[test]
     fn a_restore_to_a_time_needs_wal() {
         let tool = |restore: &str, wal| Tool::new("t", "b {backup}", restore, wal);

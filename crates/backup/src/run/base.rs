@@ -35,7 +35,10 @@ impl Run<'_> {
         let watch = self.watch_backup(way, subject);
         watch.check_room(&self.scratch.work, facts.server_bytes + SMALL)?;
         let work = watch.run(vec![back_up(way, programs, subject, directory)]);
-        let (backup, beside) = beside(self.prober.as_ref(), original, source, work).await?;
+        let (backup, beside) = match beside(self.prober.as_ref(), original, source, work).await {
+            Ok(made) => made,
+            Err(trouble) => return Err(subject.of_backup(way, trouble).await),
+        };
         let is_unchanged = source.is_unchanged(original).await?;
         let witness = if is_unchanged { Witness::Unchanged } else { Witness::Changed };
         let later = sequences::later(original).await?;
@@ -92,7 +95,7 @@ impl Run<'_> {
         let (running, target) = self.start_restored(facts, restore).await?;
         let verified = match super::verify::verify(&target, (&source.content, later), witness, true).await {
             Ok(verified) => Box::pin(self.with_others(way, &target, verified)).await,
-            Err(trouble) => Err(trouble),
+            Err(trouble) => Err(self.of_reading(trouble)),
         };
         self.end_restored(running, verified).await
     }

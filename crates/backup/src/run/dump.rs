@@ -28,8 +28,8 @@ impl Run<'_> {
         let command = back_up(way, programs, target, &source.snapshot, file);
         let work = watch.run(vec![command]);
         let (backup, beside) = match beside(self.prober.as_ref(), target, source, work).await {
-            Err(Trouble::Way(why)) => return Err(Trouble::Way(source.lost().await.unwrap_or(why))),
-            made => made?,
+            Ok(made) => made,
+            Err(trouble) => return Err(subject.of_backup(way, trouble).await),
         };
         let later = sequences::later(target).await?;
         let size = size(file);

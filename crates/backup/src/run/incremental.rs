@@ -151,7 +151,10 @@ impl Run<'_> {
             command.envs(relay.variables());
         }
         let prober = self.prober.as_ref().filter(|_| relay.is_none());
-        beside(prober, &subject.target, &subject.source, watch.run(vec![command])).await
+        match beside(prober, &subject.target, &subject.source, watch.run(vec![command])).await {
+            Ok(made) => Ok(made),
+            Err(trouble) => Err(subject.of_backup(way, trouble).await),
+        }
     }
 
     /// Makes the incremental backup, combines both, and compares the result with the source.

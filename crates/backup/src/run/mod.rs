@@ -2,12 +2,15 @@
 
 pub(crate) mod base;
 pub(crate) mod dump;
+mod extensions;
+mod files;
 mod fill;
 mod held;
 mod hidden;
 pub(crate) mod incremental;
 mod large;
 mod logins;
+mod lost;
 mod network;
 mod others;
 pub(crate) mod pitr;
@@ -33,10 +36,10 @@ pub(crate) mod verify;
 mod wal;
 
 use std::cell::{Cell, RefCell};
+use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
-use std::{fs, io};
 
 use connect::Target;
 use measure::Environment;
@@ -49,11 +52,14 @@ use crate::error::{BackupError, OnPath};
 use crate::held::Held;
 use crate::load::WalOfLoad;
 use crate::outcome::{DataSize, Increment, Outcome, Recovery, Trial};
-use crate::plan::{LeftOut, Plan};
+use crate::plan::Plan;
 use crate::programs::Programs;
 use crate::request::Request;
 use crate::verified::Verified;
 use crate::way::{Format, Way};
+use extensions::Lacks;
+use files::{move_files, remove};
+use lost::Cause;
 use others::Others;
 use probe::Prober;
 use room::ServerSpace;
@@ -113,6 +119,8 @@ pub trait Observer {
     fn measured(&mut self, _wal: &WalOfLoad) {}
     /// The row versions that the snapshot of a dump keeps under the load were measured.
     fn held(&mut self, _held: &Held) {}
+    /// A way is not tried again, because the original is lost. It keeps so many trials.
+    fn cut_short(&mut self, _way: &Way, _trials: usize, _why: &str) {}
     /// A way has failed and is not tried again.
     fn failed(&mut self, way: &Way, why: &str);
 }
@@ -154,28 +162,8 @@ async fn prepare(site: &Site<'_>, request: &Request) -> Result<Prepared, BackupE
     if may_need_replication && facts.no_base_backup().is_none() {
         facts.refused_replication = base::refused_replication(&programs, &target).await?;
     }
-    let plan = possible(Plan::new(&facts, programs, (request, None), site.cores))?;
+    let plan = Plan::new(&facts, programs, (request, None), site.cores).possible()?;
     Ok(Prepared { target, facts, plan, server, space })
-}
-
-/// Refuses a plan without ways.
-fn possible(plan: Plan) -> Result<Plan, BackupError> {
-    if plan.ways.is_empty() {
-        return Err(BackupError::NoWay(reasons(&plan.left_out)));
-    }
-    Ok(plan)
-}
-
-/// Each reason once, with the ways that it prevents.
-fn reasons(left_out: &[LeftOut]) -> Vec<String> {
-    let mut reasons: Vec<(&str, Vec<String>)> = Vec::new();
-    for one in left_out {
-        match reasons.iter_mut().find(|(why, _)| *why == one.why) {
-            Some((_, ways)) => ways.push(one.way.to_string()),
-            None => reasons.push((one.why.as_str(), vec![one.way.to_string()])),
-        }
-    }
-    reasons.into_iter().map(|(why, ways)| format!("{}: {why}", ways.join(", "))).collect()
 }
 
 /// Backs up, restores and verifies. Whatever happens, it removes backups and scratch servers.
@@ -196,14 +184,19 @@ pub async fn rehearse(
     let ended = {
         let work = async {
             observer.stage(STARTING);
-            scratch.start().await?;
-            scratch.create_roles(&facts).await?;
+            scratch.start(space.as_ref()).await?;
+            let lacks = scratch.create_roles(&facts).await?;
+            if let Some(lacks) = lacks.as_ref().filter(|_| plan.ways.iter().all(Way::is_dump)) {
+                return Err(lacks.of_dumps());
+            }
+            let has_no_dump = lacks.is_some() || plan.ways.iter().all(Way::is_base);
             let has_other_locale = Cell::new(false);
             let run = Run {
                 plan: &plan,
                 scratch: &scratch,
                 stop: &stop,
                 has_other_locale,
+                lacks,
                 changes: None,
                 prober: None,
                 space,
@@ -211,7 +204,7 @@ pub async fn rehearse(
             };
             observer.stage("reading all tables, for the hashes with which restored ones are compared");
             let source = Source::read(&target).await?;
-            if plan.ways.iter().all(Way::is_base) {
+            if has_no_dump {
                 // No dump needs the snapshot, and its session has locks on all tables.
                 source.release().await?;
             }
@@ -281,6 +274,8 @@ struct Run<'a> {
     stop: &'a AtomicBool,
     /// Whether the scratch server lacks the database's locale.
     has_other_locale: Cell<bool>,
+    /// Extensions of the database that the scratch server lacks.
+    lacks: Option<Lacks>,
     /// Share of all rows that pgrig updates before an incremental backup; none if it only reads the database.
     changes: Option<f64>,
     /// Lookups beside the backups.
@@ -309,6 +304,7 @@ impl Run<'_> {
         observer: &mut impl Observer,
     ) -> Result<Outcome, BackupError> {
         let mut outcome = Outcome::default();
+        self.refuse_dumps(&mut outcome, observer);
         let (mut spent, mut weight) = (Duration::ZERO, 0.0);
         let all = self.schedule(subjects);
         // Trials that change the data come last. The dumps whose bytes are counted need the snapshot.
@@ -317,8 +313,7 @@ impl Run<'_> {
             if number == that_only_read {
                 Box::pin(self.count_network(subjects, false, &mut outcome, observer)).await?;
             }
-            let is_sound = |outcome: &Outcome, way: &Way| !outcome.failed.iter().any(|(one, _)| one == way);
-            if !is_sound(&outcome, way) {
+            if !outcome.goes_on(way) {
                 continue;
             }
             observer.begins(way, round + 1, subject.at);
@@ -327,20 +322,28 @@ impl Run<'_> {
             if self.stop.load(Ordering::Relaxed) {
                 return Err(BackupError::Interrupted);
             }
-            match tried {
+            let cause = match tried {
                 Ok(trial) => {
                     outcome.trials.push(trial);
                     (spent, weight) = (spent + began.elapsed(), weight + subject.weight());
-                    let left = all[number + 1..].iter().filter(|(_, _, way)| is_sound(&outcome, way));
+                    let left = all[number + 1..].iter().filter(|(_, _, way)| outcome.goes_on(way));
                     let left: f64 = left.map(|(_, subject, _)| subject.weight()).sum();
                     observer.done(&outcome.trials[outcome.trials.len() - 1], spent.mul_f64(left / weight));
+                    continue;
                 }
-                Err(Trouble::Run(error)) if !is_of_way(&error) => return Err(error),
-                Err(trouble) => {
-                    let why = trouble.reason();
+                Err(trouble) => subject.cause(trouble).await?,
+            };
+            match cause {
+                Cause::Way(why) => {
                     observer.failed(way, &why);
                     outcome.trials.retain(|trial| trial.way != **way);
                     outcome.failed.push(((*way).clone(), why));
+                }
+                Cause::Original(why) => lost::keep(way, &why, &mut outcome, observer),
+                Cause::Server(why) => {
+                    let left = all[number..].iter().map(|(_, _, way)| *way);
+                    lost::keep_all(left, &why, &mut outcome, observer);
+                    break;
                 }
             }
         }
@@ -450,36 +453,9 @@ impl Run<'_> {
     }
 }
 
-/// Whether an error concerns only the way: others may need less space.
-fn is_of_way(error: &BackupError) -> bool {
-    matches!(error, BackupError::NoRoom { .. } | BackupError::Full { .. })
-}
-
 fn of_restore(trouble: Trouble) -> Trouble {
     match trouble {
         Trouble::Way(why) => Trouble::Way(format!("its restore failed: {why}")),
         run @ Trouble::Run(_) => run,
-    }
-}
-
-/// Deletes a backup, if it is there.
-fn remove(path: &Path) -> Result<(), BackupError> {
-    match fs::symlink_metadata(path) {
-        Ok(found) if found.is_dir() => fs::remove_dir_all(path).on("delete", path),
-        Ok(_) => fs::remove_file(path).on("delete", path),
-        Err(_) => Ok(()),
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_reason_for_several_ways_is_given_once() {
-        let left_out = |way: &str, why: &str| LeftOut { way: way.parse().unwrap(), why: why.to_owned() };
-        let all =
-            [left_out("custom", "no right"), left_out("base", "no base"), left_out("plain", "no right")];
-        assert_eq!(reasons(&all), ["custom:gzip, plain:none: no right", "base: no base"]);
     }
 }

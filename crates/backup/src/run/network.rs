@@ -23,7 +23,8 @@ impl Run<'_> {
         outcome: &mut Outcome,
         observer: &mut impl Observer,
     ) -> Result<(), BackupError> {
-        let Some(largest) = subjects.last().filter(|_| self.plan.network) else { return Ok(()) };
+        let is_asked = self.plan.network && !outcome.is_lost;
+        let Some(largest) = subjects.last().filter(|_| is_asked) else { return Ok(()) };
         for way in self.plan.ways.iter().filter(|way| self.changes_data(way) == changes) {
             let is_of_way = |trial: &Trial| trial.way == *way && trial.at == largest.at;
             let Some(last) = outcome.trials.iter().rposition(is_of_way) else { continue };

@@ -7,7 +7,7 @@ use super::point::{Point, clear, prepare};
 use super::receiver::Receiver;
 use super::relay::Relay;
 use super::step::{Measured, Trouble, size};
-use super::{Restored, Run, SMALL, Subject, base, of_restore, wal};
+use super::{Restored, Run, SMALL, Subject, base, move_files, of_restore, wal};
 use crate::error::{BackupError, OnPath};
 use crate::load::Load;
 use crate::outcome::Recovery;
@@ -145,7 +145,7 @@ impl Run<'_> {
             restore.add(watch.run(commands).await.map_err(of_restore)?);
         }
         watch.run(vec![base::verify(programs, facts.major, files, &place)]).await?;
-        fs::rename(archive, place.join(ARCHIVE)).on("move", archive)?;
+        move_files(archive, &place.join(ARCHIVE))?;
         // Relative to the data directory.
         let copy = format!("cp \"{ARCHIVE}/%f\" \"%p\"");
         let watch = self.watch(format!("the restore of {way}"), Vec::new(), None);

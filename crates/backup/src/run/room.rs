@@ -7,6 +7,8 @@ use fill::limits::{Headroom, Limits, SpaceRule, VolumeMonitor, WalFacts, WalUse}
 use server::Session;
 use server::volume::{Volume, Volumes};
 
+use crate::error::BackupError;
+
 /// Bytes of a volume that stay free, and their share of a small volume.
 const RESERVE: u64 = 1 << 30;
 const SHARE: u64 = 20;
@@ -78,7 +80,7 @@ impl Room {
     }
 
     /// Bytes that must be free beside those that a step needs. More than those that end a step, because needs are estimates.
-    pub(super) fn headroom(&self) -> u64 {
+    fn headroom(&self) -> u64 {
         self.least().saturating_add(self.reserve / 2)
     }
 
@@ -99,6 +101,22 @@ impl Room {
             Some(kept) => format!(" (the server of the database writes to this disk, too: {})", kept.because),
         }
     }
+}
+
+/// Refuses a step that needs more space than this directory has beside its headroom.
+pub(super) fn check(
+    step: &str,
+    directory: &Path,
+    needs: u64,
+    server: Option<&ServerSpace>,
+) -> Result<(), BackupError> {
+    let Some(room) = Room::of(directory, server) else { return Ok(()) };
+    let (free, headroom) = (room.free, room.headroom());
+    if needs.saturating_add(headroom) <= free {
+        return Ok(());
+    }
+    let (step, path, because) = (step.to_owned(), directory.display().to_string(), room.because());
+    Err(BackupError::NoRoom { step, needs, path, free, headroom, because })
 }
 
 #[cfg(test)]

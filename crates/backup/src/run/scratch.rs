@@ -12,8 +12,10 @@ use server::Session;
 use server::quote::{identifier, literal};
 
 use crate::error::{BackupError, OnPath};
+use crate::run::extensions::Lacks;
 use crate::run::logins;
-use crate::run::source::Facts;
+use crate::run::room::{self, ServerSpace};
+use crate::run::source::{CLUSTER, Facts};
 
 /// Directory below the user's home. The scratch servers have a home of their own there, so that no instance of the user's is one of
 /// them.
@@ -110,11 +112,16 @@ impl Scratch {
     /// Starts the server for dumps, and deletes the files that a killed run has left.
     ///
     /// # Errors
-    /// [`BackupError::Busy`] if another run is under way: nothing is deleted then.
-    pub(crate) async fn start(&mut self) -> Result<(), BackupError> {
-        let left = |name: &str| Instance::open(&self.home, Spec { name: name.to_owned(), ..Spec::default() });
+    /// [`BackupError::Busy`] if another run is under way: nothing is deleted then. [`BackupError::NoRoom`] if the disk has no room for the server,
+    /// beside the space that this original needs.
+    pub(crate) async fn start(&mut self, original: Option<&ServerSpace>) -> Result<(), BackupError> {
         // This one first: its lock tells whether another run is under way.
-        destroy(&left(DUMPS)?)?;
+        destroy(&self.left(DUMPS)?)?;
+        if self.check_room(original).is_err() {
+            // A killed run may have filled the disk.
+            self.delete_left()?;
+            self.check_room(original)?;
+        }
         let dumps = self.dumps.clone();
         let running = match blocking(move || dumps.attach_or_start(&|_| ())).await {
             Err(BackupError::Server(pgserver::Error::InUse { pid, .. })) => {
@@ -123,14 +130,33 @@ impl Scratch {
             started => started?,
         };
         (self.running, self.is_started) = (RefCell::new(Some(running)), true);
-        destroy(&left(BASE)?)?;
+        self.delete_left()?;
+        fs::create_dir_all(&self.work).on("create", &self.work)
+    }
+
+    /// An instance that a killed run may have left.
+    fn left(&self, name: &str) -> Result<Instance, BackupError> {
+        Ok(Instance::open(&self.home, Spec { name: name.to_owned(), ..Spec::default() })?)
+    }
+
+    /// Deletes what a killed run has left, except the server for dumps.
+    fn delete_left(&self) -> Result<(), BackupError> {
+        destroy(&self.left(BASE)?)?;
         for number in 0..SIZES {
-            destroy(&left(&size(number))?)?;
+            destroy(&self.left(&size(number))?)?;
         }
         if self.work.exists() {
             fs::remove_dir_all(&self.work).on("delete", &self.work)?;
         }
-        fs::create_dir_all(&self.work).on("create", &self.work)
+        Ok(())
+    }
+
+    /// Refuses the start of a server for which the disk has no room.
+    fn check_room(&self, original: Option<&ServerSpace>) -> Result<(), BackupError> {
+        let directory = self.home.server_root().ancestors().find(|path| path.exists());
+        directory.map_or(Ok(()), |directory| {
+            room::check("the start of a scratch server", directory, CLUSTER, original)
+        })
     }
 
     /// Starts the server for data of a size. Returns its database, whose event triggers run only for a load.
@@ -154,8 +180,8 @@ impl Scratch {
         self.filled[number].1.as_ref().expect("it was started").server_pid()
     }
 
-    /// Creates the roles of the original, which dumps name, and refuses extensions that the server lacks.
-    pub(crate) async fn create_roles(&self, facts: &Facts) -> Result<(), BackupError> {
+    /// Creates the roles of the original, which dumps name. Returns the extensions of the original that the server lacks, if there are any.
+    pub(crate) async fn create_roles(&self, facts: &Facts) -> Result<Option<Lacks>, BackupError> {
         let session = Session::open(&self.target("postgres")).await?;
         let roles = facts.roles.iter().filter(|role| *role != "postgres");
         // Here, only superusers can own event triggers and foreign-data wrappers. No role may log in.
@@ -170,14 +196,11 @@ impl Scratch {
         let known: Vec<String> = session.rows(query, &[]).await?.iter().map(|row| row.get(0)).collect();
         session.run_all(&grants(&facts.memberships, &known)).await?;
         let query = "SELECT name::text FROM unnest($1::text[]) AS name WHERE name NOT IN (SELECT a.name::text FROM pg_available_extensions a)";
-        let missing: Vec<String> =
+        let names: Vec<String> =
             session.rows(query, &[&facts.extensions]).await?.iter().map(|row| row.get(0)).collect();
         session.close().await;
-        if missing.is_empty() {
-            return Ok(());
-        }
-        let dir = self.of_running(|running| running.version().to_string());
-        Err(BackupError::Extensions { names: missing, version: dir, major: facts.major })
+        let version = self.of_running(|running| running.version().to_string());
+        Ok((!names.is_empty()).then_some(Lacks { names, version, major: facts.major }))
     }
 
     /// A database of the server for dumps.

@@ -13,7 +13,7 @@ use server::{DataDirectory, Session};
 use super::scratch::{SIZES, Scratch};
 use super::source::{Facts, Source};
 use super::step::{Trouble, Watch};
-use super::{Observer, Run, SMALL, STARTING, Subject, WAL, incremental, possible, result, transactions, wal};
+use super::{Observer, Run, SMALL, STARTING, Subject, WAL, incremental, result, transactions, wal};
 use crate::error::BackupError;
 use crate::forecast::{Asked, Conditions, forecast};
 use crate::held::Held;
@@ -66,7 +66,7 @@ fn prepare(site: &SizesSite, asked: &SizesRequest) -> Result<(Facts, Plan), Back
     let newest = Major::all().map(Major::number).max().unwrap_or_default();
     let major = given.unwrap_or(programs.major.min(newest));
     let facts = Facts::of_scratch(major, &asked.shape.origin, largest);
-    let plan = possible(Plan::new(&facts, programs, (&asked.request, asked.load.as_ref()), site.cores))?;
+    let plan = Plan::new(&facts, programs, (&asked.request, asked.load.as_ref()), site.cores).possible()?;
     let plan = plan.at_sizes(asked, &facts);
     Ok((facts, plan))
 }
@@ -104,7 +104,7 @@ async fn work(
     observer: &mut impl Observer,
 ) -> Result<Outcome, BackupError> {
     observer.stage(STARTING);
-    scratch.start().await?;
+    scratch.start(None).await?;
     let mut memory = memory(&scratch.target("postgres")).await?;
     let sizes = plan.sizes.as_ref().map_or(&[][..], |sizes| &sizes.measured);
     check_room(scratch, sizes, stop)?;
@@ -130,12 +130,24 @@ async fn work(
         subjects.push(subject((target, data, server), *bytes, is_largest).await?);
     }
     let Some(largest) = subjects.last() else { return Ok(Outcome::default()) };
-    scratch.create_roles(&largest.facts).await?;
+    if let Some(lacks) = scratch.create_roles(&largest.facts).await? {
+        return Err(lacks.of_dumps());
+    }
     let content = &largest.source.content;
     let sorted = if content.valid.is_empty() { 0 } else { content.most_rows() };
     let changes = Some(asked.changes);
     let (has_other_locale, others) = (Cell::new(false), RefCell::default());
-    let run = Run { plan, scratch, stop, has_other_locale, changes, prober: None, space: None, others };
+    let run = Run {
+        plan,
+        scratch,
+        stop,
+        has_other_locale,
+        lacks: None,
+        changes,
+        prober: None,
+        space: None,
+        others,
+    };
     let mut outcome = run.rounds(&subjects, observer).await?;
     run.load(largest, &mut outcome, observer).await?;
     run.held(largest, &mut outcome, observer).await?;

@@ -17,7 +17,7 @@ use crate::run::{hidden, incremental};
 use crate::way::Way;
 
 /// Bytes of a new server, about: its databases without tables of the user's, and a segment of WAL.
-const CLUSTER: u64 = 40 << 20;
+pub(super) const CLUSTER: u64 = 40 << 20;
 
 /// Tables that one statement locks.
 const LOCKED_AT_ONCE: usize = 500;

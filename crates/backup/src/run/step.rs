@@ -14,7 +14,7 @@ use nix::sys::resource::{Usage, UsageWho, getrusage};
 use pgserver::{GroupGuard, Program};
 use server::process::cpu_with_children;
 
-use super::room::{Room, ServerSpace};
+use super::room::{self, Room, ServerSpace};
 use crate::check::restore::messages;
 use crate::error::{BackupError, OnPath};
 
@@ -144,13 +144,7 @@ pub(crate) struct Watch<'a> {
 impl Watch<'_> {
     /// Refuses the step if it needs more space than there is.
     pub(crate) fn check_room(&self, directory: &Path, needs: u64) -> Result<(), BackupError> {
-        let Some(room) = Room::of(directory, self.space) else { return Ok(()) };
-        let (free, headroom) = (room.free, room.headroom());
-        if needs.saturating_add(headroom) <= free {
-            return Ok(());
-        }
-        let (path, because) = (directory.display().to_string(), room.because());
-        Err(BackupError::NoRoom { step: self.doing.clone(), needs, path, free, headroom, because })
+        room::check(&self.doing, directory, needs, self.space)
     }
 
     /// Runs the programs.

@@ -167,6 +167,59 @@ pub(crate) fn move_copied(place: &Path) -> Result<(), BackupError> {
     Ok(())
 }
 
+/// A tablespace that a tool has restored: the name of the link to it, and its directory within [`OWN`].
+pub(super) struct Taken {
+    name: OsString,
+    path: PathBuf,
+}
+
+/// Moves the tablespaces that a tool has restored below this directory into the place, and deletes the links to them, which [`relink`]
+/// creates anew. The inner error says why a server would change files elsewhere.
+pub(super) fn take_in(place: &Path, from: &Path) -> Result<Result<Vec<Taken>, String>, BackupError> {
+    let links = place.join(LINKS);
+    let is_own = |path: &Path| fs::symlink_metadata(path).is_ok_and(|found| found.is_dir());
+    let mut taken = Vec::new();
+    // A link could lead to the original: nothing there is touched.
+    if !is_own(place) || !is_own(&links) {
+        return Ok(Ok(taken));
+    }
+    let whole = fs::canonicalize(from).on("read", from)?;
+    for entry in fs::read_dir(&links).on("read", &links)? {
+        let entry = entry.on("read", &links)?;
+        let name = entry.file_name();
+        let Ok(led) = fs::read_link(entry.path()) else { continue };
+        let found = fs::canonicalize(entry.path()).ok();
+        match found.as_deref().and_then(|found| found.strip_prefix(&whole).ok()) {
+            Some(path) => taken.push(Taken { name, path: path.to_owned() }),
+            None => {
+                return Ok(Err(format!(
+                    "tablespace {} leads to {}, and not into the directory {{tablespaces}}: its command has to restore each tablespace there",
+                    name.to_string_lossy(),
+                    led.display()
+                )));
+            }
+        }
+    }
+    if taken.is_empty() {
+        return Ok(Ok(taken));
+    }
+    for one in &taken {
+        remove(&links.join(&one.name))?;
+    }
+    fs::rename(from, place.join(OWN)).on("move", from)?;
+    forget_places(place)?;
+    Ok(Ok(taken))
+}
+
+/// Links the tablespaces. The links are relative, because the place is renamed.
+pub(super) fn relink(all: &[Taken], place: &Path) -> Result<(), BackupError> {
+    for one in all {
+        let path = place.join(LINKS).join(&one.name);
+        symlink(Path::new("..").join(OWN).join(&one.path), &path).on("create", &path)?;
+    }
+    Ok(())
+}
+
 /// Deletes the list of the original's directories, once the files have been compared with the manifest, in which it is.
 pub(super) fn forget_places(place: &Path) -> Result<(), BackupError> {
     remove(&place.join(MAP))
@@ -204,6 +257,35 @@ mod tests {
         assert_eq!(led, fs::canonicalize(place.join(OWN).join("7")).unwrap());
         symlink("/elsewhere", place.join(LINKS).join("8")).unwrap();
         assert!(matches!(link(&all, place), Err(Trouble::Way(why)) if why.contains("(OID 8)")));
+    }
+
+    #[test]
+    fn tablespaces_that_a_tool_has_restored_are_moved_into_the_place() {
+        let directory = testkit::directory();
+        let [place, from, other] = ["place", "spaces", "other"].map(|name| directory.path().join(name));
+        fs::create_dir_all(place.join(LINKS)).unwrap();
+        for path in [from.join("fast"), other.clone()] {
+            fs::create_dir_all(&path).unwrap();
+            fs::write(path.join("PG"), "").unwrap();
+        }
+        assert!(take_in(&place, &from).unwrap().is_ok_and(|taken| taken.is_empty()));
+        symlink(&other, place.join(LINKS).join("7")).unwrap();
+        let why = take_in(&place, &from).unwrap().err().unwrap();
+        assert!(why.starts_with("tablespace 7 leads to /") && other.join("PG").is_file(), "{why}");
+        fs::remove_file(place.join(LINKS).join("7")).unwrap();
+        symlink(from.join("fast"), place.join(LINKS).join("8")).unwrap();
+        fs::write(place.join(MAP), "8 /fast\n").unwrap();
+        // Through a link, nothing is changed.
+        let led = directory.path().join("led");
+        symlink(&place, &led).unwrap();
+        assert!(take_in(&led, &from).unwrap().is_ok_and(|taken| taken.is_empty()));
+        assert!(place.join(LINKS).join("8").is_symlink());
+        let taken = take_in(&place, &from).unwrap().unwrap();
+        assert!(!place.join(LINKS).join("8").is_symlink() && !place.join(MAP).exists() && !from.exists());
+        relink(&taken, &place).unwrap();
+        let led = fs::canonicalize(place.join(LINKS).join("8")).unwrap();
+        assert_eq!(led, fs::canonicalize(place.join(OWN).join("fast")).unwrap());
+        assert!(led.join("PG").is_file());
     }
 
     #[test]

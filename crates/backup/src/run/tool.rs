@@ -14,7 +14,7 @@ use super::pitr::no_load;
 use super::probe::beside;
 use super::relay::Relay;
 use super::step::{Measured, STUCK, Trouble, connected, size};
-use super::{Restored, Run, SMALL, Subject, of_restore, remove, sequences, verify};
+use super::{Restored, Run, SMALL, Subject, of_restore, remove, sequences, tablespaces, verify};
 use crate::error::{BackupError, OnPath};
 use crate::load::Load;
 use crate::run::source::{Facts, Source};
@@ -31,8 +31,14 @@ const NO_FETCH: &str =
     "; pgrig does not run the restored restore_command: its restore command has to put WAL into pg_wal, too";
 /// Makes a server create tablespaces in other directories, and replay WAL there.
 const MAP: &str = "tablespace_map";
+/// Directory of restored tablespaces, beside the restored data directory.
+const SPACES: &str = "tablespaces";
 /// Why a tool is not rehearsed: its restore would write to the tablespaces of the original.
-const TABLESPACES: &str = "the server has tablespaces, which pgrig restores only from backups of pg_basebackup: rehearse --way base or base-tar";
+const TABLESPACES: &str = "the server has tablespaces, and the tool would restore them to the directories of the original: give {tablespaces} in \
+                           --tool-restore, the directory into which the command then has to restore all of them, or rehearse --way base or base-tar";
+/// The same of a tablespace that was not there when the plan was made.
+const NEW_TABLESPACE: &str = "a tablespace was created in the server during the rehearsal, which the tool would restore to the directory of the \
+                              original: run pgrig again";
 /// Shortest line of a command that is hidden in messages. Shorter ones, such as `fi`, are parts of words.
 const LEAST: usize = 4;
 /// Why files of another server are refused.
@@ -50,7 +56,8 @@ pub(crate) fn hindrance(tool: &Tool, facts: &Facts, load: Option<&Load>) -> Opti
         );
     }
     let has_no_load = if tool.recovers() { no_load(load) } else { None };
-    let has_tablespaces = || (!facts.tablespaces.is_empty()).then(|| TABLESPACES.to_owned());
+    let is_safe = facts.tablespaces.is_empty() || tool.maps_tablespaces();
+    let has_tablespaces = || (!is_safe).then(|| TABLESPACES.to_owned());
     has_no_load.or_else(has_tablespaces).or_else(|| facts.no_restore())
 }
 
@@ -98,6 +105,8 @@ pub(super) struct Commands<'a> {
     temporary: PathBuf,
     /// Directory into which the tool restores.
     pub(super) place: PathBuf,
+    /// Directory into which it restores tablespaces.
+    spaces: PathBuf,
     /// The relay to which the commands connect, if they do not connect to the server.
     relay: Option<&'a Relay>,
     /// The commands as the shell gets them.
@@ -115,19 +124,25 @@ impl<'a> Commands<'a> {
     ) -> Result<Self, Trouble> {
         let Some(tool) = &way.tool else { return Err(Trouble::Way("it has no commands".to_owned())) };
         let temporary = run.scratch.work.join(TEMPORARY);
-        for path in [directory, &temporary] {
+        let place = run.scratch.base.place_for_restored()?;
+        // On the disk of the place, into which they are moved.
+        let spaces = place.with_file_name(SPACES);
+        for path in [directory, &temporary, &spaces] {
             remove(path)?;
             fs::DirBuilder::new().mode(0o700).create(path).on("create", path)?;
         }
-        let place = run.scratch.base.place_for_restored()?;
         let filled = RefCell::default();
-        Ok(Self { tool, subject, backup: directory.to_owned(), temporary, place, relay, filled })
+        let backup = directory.to_owned();
+        Ok(Self { tool, subject, backup, temporary, place, spaces, relay, filled })
     }
 
     /// Without the lines of the commands, which a shell may print, and which may contain secrets.
     pub(super) fn hidden(&self, trouble: Trouble) -> Trouble {
         match trouble {
             Trouble::Way(why) => Trouble::Way(without(&self.filled.borrow(), &why)),
+            Trouble::Run(BackupError::Lost(why)) => {
+                BackupError::Lost(without(&self.filled.borrow(), &why)).into()
+            }
             run @ Trouble::Run(_) => run,
         }
     }
@@ -139,6 +154,7 @@ impl<'a> Commands<'a> {
             Placeholder::Url => self.url(),
             Placeholder::Data => self.subject.facts.data.as_deref().map_or(String::new(), of_path),
             Placeholder::Time => time.to_owned(),
+            Placeholder::Tablespaces => of_path(&self.spaces),
         }
     }
 
@@ -193,9 +209,40 @@ impl<'a> Commands<'a> {
         Ok(size)
     }
 
+    /// Whether the tool would restore a tablespace to the directory of the original, which had none when the plan was made.
+    async fn has_new_tablespace(&self) -> Result<bool, ConnectError> {
+        if self.tool.maps_tablespaces() {
+            return Ok(false);
+        }
+        let session = Session::open(&self.subject.target).await?;
+        let all = tablespaces::read(&session).await?;
+        session.close().await;
+        Ok(!all.is_empty())
+    }
+
+    /// Moves restored tablespaces into the data directory. Returns why no server can be started there; it has to have this identifier.
+    fn adopt(&self, system: i64) -> Result<Option<String>, BackupError> {
+        let place = &self.place;
+        let taken = if self.tool.maps_tablespaces() {
+            tablespaces::take_in(place, &self.spaces)?
+        } else {
+            Ok(Vec::new())
+        };
+        let taken = match taken {
+            Ok(taken) => taken,
+            Err(why) => return Ok(Some(why)),
+        };
+        if let Some(why) = unfit(place, system)? {
+            return Ok(Some(why));
+        }
+        tablespaces::relink(&taken, place)?;
+        Ok(None)
+    }
+
     /// Deletes the temporary files.
     pub(super) fn clean(&self) -> Result<(), BackupError> {
-        remove(&self.temporary)
+        remove(&self.temporary)?;
+        remove(&self.spaces)
     }
 }
 
@@ -245,7 +292,10 @@ impl Run<'_> {
         let watch = self.watch_backup(way, subject);
         watch.check_room(&self.scratch.work, facts.server_bytes + SEGMENT + SMALL)?;
         let work = watch.run_group(commands.back_up());
-        let (backup, beside) = beside(self.prober.as_ref(), original, source, work).await?;
+        let (backup, beside) = match beside(self.prober.as_ref(), original, source, work).await {
+            Ok(made) => made,
+            Err(trouble) => return Err(subject.of_backup(way, trouble).await),
+        };
         let witness = witness(source, original).await?;
         let size = commands.size()?;
         let needs = facts.server_bytes + SEGMENT;
@@ -263,12 +313,15 @@ impl Run<'_> {
         (time, needs): (Option<&str>, u64),
     ) -> Result<Measured, Trouble> {
         let place = &commands.place;
-        let directories: Vec<&Path> = vec![&self.scratch.work, place];
+        let directories: Vec<&Path> = vec![&self.scratch.work, place, &commands.spaces];
         let watch = self.watch(format!("the restore of {way}"), directories, Some(STUCK));
         watch.check_room(place, needs + SMALL)?;
+        if commands.has_new_tablespace().await? {
+            return Err(Trouble::Way(NEW_TABLESPACE.to_owned()));
+        }
         let restore = watch.run_group(commands.restore(time)).await.map_err(of_restore)?;
         let Position { system, .. } = Position::of(&commands.subject.target).await?;
-        if let Some(why) = unfit(place, system)? {
+        if let Some(why) = commands.adopt(system)? {
             // Not the files to which it may lead.
             remove(place)?;
             return Err(Trouble::Way(format!("its restore command succeeded, but {why}")));
@@ -297,7 +350,8 @@ impl Run<'_> {
             if let Some(why) = Position::of(&target).await?.refuse(first) {
                 return Err(Trouble::Way(why));
             }
-            let verified = verify::verify(&target, (&source.content, &later), witness, true).await?;
+            let verified = verify::verify(&target, (&source.content, &later), witness, true).await;
+            let verified = verified.map_err(|trouble| self.of_reading(trouble))?;
             Box::pin(self.with_others(way, &target, verified)).await
         };
         let verified = compared.await;

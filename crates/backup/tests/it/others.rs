@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use backup::{Outcome, Trial};
+use backup::{BackupError, Outcome, Trial};
 use testkit::{Need, Server, assert_says, block_on, require};
 
 use crate::support::{programs_with, rehearsed, rehearsed_by, server};
@@ -156,6 +156,31 @@ fn a_database_with_an_extension_that_the_scratch_server_lacks_is_named_in_a_note
         assert_eq!(of(&outcome, "base").verified.other_databases, ["postgres", "template1"]);
         let [note] = &outcome.notes[..] else { panic!("{outcome:#?}") };
         assert_says(note, &["database other was not read", "the extension pgrig_absent", "--bin DIR"]);
+    });
+}
+
+/// Only dumps create the extension.
+#[test]
+fn dumps_of_a_database_with_an_extension_that_the_scratch_server_lacks_have_no_result() {
+    if !require(Need::Clients) {
+        return;
+    }
+    let server = with_two_databases();
+    block_on(async {
+        let rename = "CREATE EXTENSION pg_trgm; UPDATE pg_extension SET extname = 'pgrig_absent' WHERE extname = 'pg_trgm'";
+        run(&server, "shop", rename).await;
+        let target = server.target("shop");
+        let outcome = rehearsed(&server, &target, &["custom:none", "base", "plain:none"]).await.unwrap();
+        let failed: Vec<String> = outcome.failed.iter().map(|(way, _)| way.to_string()).collect();
+        assert_eq!(failed, ["custom:none", "plain:none"], "{outcome:#?}");
+        for (_, why) in &outcome.failed {
+            assert_says(why, &["the extension pgrig_absent", "give --bin DIR"]);
+        }
+        assert_eq!(outcome.trials.len(), 1, "{outcome:#?}");
+        assert_eq!(of(&outcome, "base").verified.rows, 3000);
+        let refused = rehearsed(&server, &target, &["custom:none", "plain:none"]).await.unwrap_err();
+        assert!(matches!(refused, BackupError::Extensions { .. }), "{refused}");
+        assert_says(&refused.to_string(), &["the extension pgrig_absent", "give --bin DIR"]);
     });
 }
 

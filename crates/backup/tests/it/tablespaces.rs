@@ -99,15 +99,9 @@ fn incremental_backups_are_combined_with_their_tablespaces() {
     assert_eq!(files(directory.path()), before);
 }
 
-/// A tool restores tablespaces to the directories of the original.
-#[test]
-fn other_tools_are_refused_with_the_remedy() {
-    if !require(Need::Clients) {
-        return;
-    }
-    let (server, directory) = (server(13), testkit::directory());
-    block_on(fill(&server, directory.path()));
-    let tool = Tool::new("copy", "pg_basebackup -D {backup}", "cp -a {backup}/. {restore}", None).unwrap();
+/// Rehearses a tool.
+fn rehearsed_by_tool(server: &Server, backup: &str, restore: &str) -> Result<Outcome, BackupError> {
+    let tool = Tool::new("copy", backup, restore, None).unwrap();
     let target = server.target("postgres");
     let home = Home::at(server.home()).unwrap().with_postgresql_cache(&templates());
     let site = Site {
@@ -123,7 +117,77 @@ fn other_tools_are_refused_with_the_remedy() {
         Request { ways: vec![Way::of_tool(tool)], trials: 1, bin: None, probe: false, network: false };
     let mut observer = Unwatched;
     let rehearsed = backup::rehearse(&site, &request, &mut observer, std::future::pending());
-    let refused = block_on(Box::pin(rehearsed)).unwrap_err();
+    let outcome = block_on(Box::pin(rehearsed));
+    assert_nothing_is_left(home.root());
+    outcome
+}
+
+/// A tool restores tablespaces to the directories of the original.
+#[test]
+fn other_tools_are_refused_with_the_remedy() {
+    if !require(Need::Clients) {
+        return;
+    }
+    let (server, directory) = (server(13), testkit::directory());
+    block_on(fill(&server, directory.path()));
+    let refused =
+        rehearsed_by_tool(&server, "pg_basebackup -D {backup}", "cp -a {backup}/. {restore}").unwrap_err();
     assert!(matches!(refused, BackupError::NoWay(_)), "{refused}");
-    assert_says(&refused.to_string(), &["copy: the server has tablespaces", "--way base or base-tar"]);
+    assert_says(
+        &refused.to_string(),
+        &[
+            "copy: the server has tablespaces",
+            "give {tablespaces} in --tool-restore",
+            "--way base or base-tar",
+        ],
+    );
+}
+
+#[test]
+fn tablespaces_that_a_tool_maps_are_restored_and_the_original_s_stay() {
+    if !require(Need::Clients) {
+        return;
+    }
+    let (server, directory) = (server(13), testkit::directory());
+    block_on(fill(&server, directory.path()));
+    let before = files(directory.path());
+    let at = directory.path().display();
+    let backup = format!(
+        "pg_basebackup --checkpoint=fast -D {{backup}}/base -T '{at}/fast'={{backup}}/1 -T '{at}/a\\=slow'={{backup}}/2"
+    );
+    let restore = "cp -a {backup}/base/. {restore} && cp -a {backup}/1 {backup}/2 {tablespaces} && \
+                   for link in {restore}/pg_tblspc/*; do ln -sfn {tablespaces}/$(basename $(readlink $link)) $link || exit; done";
+    let outcome = rehearsed_by_tool(&server, &backup, restore).unwrap();
+    assert_restored(&outcome, 1);
+    // The command leaves the links to the files of the backup.
+    let outcome =
+        rehearsed_by_tool(&server, &backup, "cp -a {backup}/base/. {restore}; : {tablespaces}").unwrap();
+    let [(_, why)] = &outcome.failed[..] else { panic!("{outcome:#?}") };
+    assert_says(
+        why,
+        &["its restore command succeeded, but tablespace ", "not into the directory {tablespaces}"],
+    );
+    assert_eq!(files(directory.path()), before);
+}
+
+/// The plan does not know of it, and the tool would restore it to the directory of the original.
+#[test]
+fn a_tool_does_not_restore_a_tablespace_that_was_created_meanwhile() {
+    if !require(Need::Clients) {
+        return;
+    }
+    let (server, directory) = (server(13), testkit::directory());
+    let (place, restored) = (directory.path().join("late"), directory.path().join("restored"));
+    testkit::open_to_all(directory.path());
+    fs::create_dir(&place).unwrap();
+    chown(&place, Some(fs::metadata(server.data_dir()).unwrap().uid()), None).unwrap();
+    let backup = format!(
+        "pg_basebackup --checkpoint=fast -D {{backup}}/base && psql -c \"CREATE TABLESPACE late LOCATION '{}'\"",
+        place.display()
+    );
+    let restore = format!("touch '{}'; cp -a {{backup}}/base/. {{restore}}", restored.display());
+    let outcome = rehearsed_by_tool(&server, &backup, &restore).unwrap();
+    let [(_, why)] = &outcome.failed[..] else { panic!("{outcome:#?}") };
+    assert_says(why, &["a tablespace was created in the server during the rehearsal", "run pgrig again"]);
+    assert!(!restored.exists());
 }

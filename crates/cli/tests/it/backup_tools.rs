@@ -20,7 +20,7 @@ const TO_A_TIME: &str = "cp -a {backup}/base/. {restore}; : {time}";
 const SCHEMA: &str = "CREATE TABLE t AS SELECT i, md5(i::text) AS v FROM generate_series(1, 5000) i; ALTER TABLE t ADD PRIMARY KEY (i)";
 
 /// Runs a rehearsal of these commands.
-fn rehearsed(rig: &Rig, url: &str, more: &[&str]) -> Ran {
+pub(crate) fn rehearsed(rig: &Rig, url: &str, more: &[&str]) -> Ran {
     let mut command = rig.command("backup rehearse --no-probe --trials 1 -d");
     Ran::from(command.arg(url).args(more).output().unwrap())
 }
@@ -31,7 +31,7 @@ fn of_tool(rig: &Rig, url: &str, backup: &str, restore: &str) -> Ran {
 }
 
 /// The commands of a script of the guide.
-fn scripted(name: &str, more: &str) -> [String; 2] {
+pub(crate) fn scripted(name: &str, more: &str) -> [String; 2] {
     let script = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/examples").join(name);
     let script = script.canonicalize().unwrap().display().to_string();
     [format!("{script} backup {{backup}} {more}"), format!("{script} restore {{backup}} {{restore}}")]
@@ -460,6 +460,7 @@ fn a_disk_without_room_prevents_or_ends_a_step_and_nothing_is_left() {
     until("the tool has begun", || {
         processes_of(own.to_str().unwrap()).iter().any(|line| line.starts_with("tail"))
     });
+    let place = own.join(&names(&own)[0]).join("work");
     fill_up(&own.join("filler"));
     let ran = running.end();
     assert_eq!(ran.code, Some(1), "{ran:#?}");
@@ -467,5 +468,19 @@ fn a_disk_without_room_prevents_or_ends_a_step_and_nothing_is_left() {
     assert_says(&said, &["the backup by tool was ended, because", "free: free some space"]);
     until("its processes end", || processes_of(own.to_str().unwrap()).is_empty());
     assert_eq!(names(&own), ["filler"]);
+    fill_up(&own.join("more"));
+    let ran = of_tool(&rig, &server.url, BACKUP, RESTORE);
+    assert_eq!(ran.code, Some(1), "{ran:#?}");
+    assert_says(
+        &ran.stderr,
+        &["the start of a scratch server needs about", "free some space, or set PGRIG_HOME"],
+    );
+    fs::remove_file(own.join("more")).unwrap();
+    // As if a killed run had left it.
+    fs::create_dir_all(&place).unwrap();
+    fs::rename(own.join("filler"), place.join("backup")).unwrap();
+    let ran = of_tool(&rig, &server.url, BACKUP, RESTORE);
+    assert_eq!(ran.code, Some(0), "{ran:#?}");
+    assert_eq!(names(&own), [""; 0]);
     assert_eq!(server.number("SELECT count(*) FROM t"), 5000);
 }

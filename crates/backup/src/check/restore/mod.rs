@@ -99,7 +99,7 @@ pub async fn restore(
     let ended = {
         let mut work = Box::pin(async {
             tell(STARTING);
-            scratch.start().await?;
+            scratch.start(None).await?;
             let run = Run {
                 plan,
                 found,

@@ -63,7 +63,10 @@ pub(crate) enum BackupAction {
     {url}       URL of the database, without a password\n  \
     {data}      data directory of the server, if it is on this machine\n  \
     {time}      for --tool-restore: the time to which it has to restore. The\n              \
-    WAL from the backup to this time has to be in pg_wal, too\n\
+    WAL from the backup to this time has to be in pg_wal, too\n  \
+    {tablespaces}\n              \
+    for --tool-restore: empty directory, into which it has to restore\n              \
+    all tablespaces, each in a directory of its own\n\
     With --tool-backup and without --way, pgrig rehearses only the tools.\n\n\
     Examples:\n  \
     pgrig backup rehearse -d shop\n  \

@@ -15,7 +15,7 @@ mod tool;
 
 use std::rc::Rc;
 
-use backup::{BackupError, Outcome, Site};
+use backup::{BackupError, Outcome, Site, Way};
 use failure::Class;
 use pgserver::Home;
 use server::Survey;
@@ -109,11 +109,37 @@ async fn rehearse(
     recording.conclude(end, Some(chosen), printer, async |results, _| Ok(Shown::of(results))).await
 }
 
-/// A way that failed makes the command fail, whatever the others did.
+/// A way that failed, or that was cut short, makes the command fail, whatever the others did.
 fn judged(outcome: &Outcome) -> Result<(), Failure> {
-    if outcome.failed.is_empty() {
-        return Ok(());
+    let mut failed = sentences(&outcome.failed, "no result");
+    failed.extend(sentences(&outcome.cut_short, "fewer trials than planned"));
+    if failed.is_empty() { Ok(()) } else { Err(BadResult::Lost(failed, Class::Machine).into()) }
+}
+
+/// A sentence for each reason, with the ways of which it holds.
+fn sentences(ways: &[(Way, String)], what: &str) -> Vec<String> {
+    let mut found: Vec<(Vec<String>, &str)> = Vec::new();
+    for (way, why) in ways {
+        match found.iter_mut().find(|(_, known)| *known == why.as_str()) {
+            Some((names, _)) => names.push(way.to_string()),
+            None => found.push((vec![way.to_string()], why.as_str())),
+        }
     }
-    let failed = outcome.failed.iter().map(|(way, why)| format!("{way} has no result: {why}")).collect();
-    Err(BadResult::Lost(failed, Class::Machine).into())
+    let have = |names: &[String]| if names.len() == 1 { "has" } else { "have" };
+    found.iter().map(|(names, why)| format!("{} {} {what}: {why}", names.join(", "), have(names))).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn ways_with_the_same_reason_are_in_one_sentence() {
+        let of = |way: &str, why: &str| (way.parse::<Way>().unwrap(), why.to_owned());
+        let all = [of("plain", "gone"), of("base", "full"), of("custom:none", "gone")];
+        assert_eq!(
+            sentences(&all, "no result"),
+            ["plain:none, custom:none have no result: gone", "base has no result: full"]
+        );
+    }
 }

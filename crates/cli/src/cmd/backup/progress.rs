@@ -4,7 +4,7 @@ use std::rc::Rc;
 use std::time::Duration;
 
 use backup::{DataSize, Held, Observer, Plan, Trial, WalOfLoad, Way};
-use measure::human::{bytes, time};
+use measure::human::{bytes, counted, time};
 
 use crate::app::conduct::Recording;
 use crate::app::numbers::clock;
@@ -109,6 +109,17 @@ impl Observer for Progress<'_> {
             held.tps()
         ));
         self.recording.add(held.document());
+    }
+
+    fn cut_short(&mut self, way: &Way, trials: usize, why: &str) {
+        let note = if trials == 0 {
+            format!("{way} was not measured: {why}")
+        } else {
+            format!("{way} is not tried again, after {}: {why}", counted(trials as u64, "trial"))
+        };
+        self.shown.warn(&note);
+        self.recording.note(note);
+        self.recording.save();
     }
 
     fn failed(&mut self, way: &Way, why: &str) {

@@ -20,7 +20,13 @@ pub(super) fn text(outcome: &Outcome, plan: &Plan, rto: Duration) -> String {
         let each = ways.iter().map(|way| format!("{} ({})", way.way, time(way.restore.interval.high)));
         each.collect::<Vec<_>>().join(", ")
     };
-    let by = if plan.trials < SIX { "the slowest restore" } else { "the upper end of the interval" };
+    let by = if plan.trials < SIX {
+        "the slowest restore"
+    } else if outcome.cut_short.is_empty() {
+        "the upper end of the interval"
+    } else {
+        "the upper end of the interval, or with fewer than six trials by the slowest restore"
+    };
     let mut text = format!("\nrestore within {} (--rto), by {by}", duration(rto));
     for (verdict, ways) in [("keeps", &kept), ("does not keep", &missed)] {
         if !ways.is_empty() {

@@ -105,14 +105,15 @@ pub(super) fn results(outcome: &Outcome, plan: &Plan) -> Vec<String> {
     if all.is_empty() {
         return Vec::new();
     }
-    let mut texts = vec![costs(&all), further(&all, plan)];
+    let mut texts = vec![costs(&all, plan.trials), further(&all, plan)];
     texts.extend(incremental::parts(outcome));
     texts.push(verified(&all));
     texts.extend(super::beside::text(&all));
     texts
 }
 
-fn costs(all: &[Summary]) -> String {
+/// Size and times of each way, of which so many trials were planned.
+fn costs(all: &[Summary], planned: u32) -> String {
     let mut table = new_table(&["", "way", "size", "backup", "", "restore", ""]);
     for one in all {
         table.add_row([
@@ -127,17 +128,30 @@ fn costs(all: &[Summary]) -> String {
     }
     align_right(&mut table, 2..4);
     align_right(&mut table, 5..6);
-    let spread = match all.first().map(|one| (one.backup.trials, one.backup.interval.kind)) {
-        Some((1, _)) => "one trial each",
-        Some((_, IntervalKind::Confidence { .. })) => {
-            "medians; each interval contains the true median in 95 of 100 cases"
-        }
-        _ => "medians, with the least and the greatest value (six trials give 95 % intervals)",
-    };
-    trimmed(&table)
+    let mut text = trimmed(&table)
         + &format!(
-            "\n\n{spread}\n* no other way is better in size, backup or restore without being worse in another of them"
-        )
+            "\n\n{}\n* no other way is better in size, backup or restore without being worse in another of them",
+            spread(all)
+        );
+    for one in all.iter().filter(|one| one.backup.trials < planned as usize) {
+        let _ = write!(text, "\n  {}: only {} of {planned} trials", one.way, one.backup.trials);
+    }
+    text
+}
+
+/// The meaning of the ranges. A way that was cut short has fewer trials than others.
+fn spread(all: &[Summary]) -> &'static str {
+    let is_confident = |one: &&Summary| matches!(one.backup.interval.kind, IntervalKind::Confidence { .. });
+    let confident = all.iter().filter(is_confident).count();
+    if all.iter().all(|one| one.backup.trials == 1) {
+        "one trial each"
+    } else if confident == all.len() {
+        "medians; each interval contains the true median in 95 of 100 cases"
+    } else if confident == 0 {
+        "medians, with the least and the greatest value (six trials give 95 % intervals)"
+    } else {
+        "medians, from six trials on with an interval that contains the true median in 95 of 100 cases, otherwise with the least and the greatest value"
+    }
 }
 
 /// CPU time and disk space of each way; the bytes between server and client programs, if they were counted.

@@ -1,0 +1,104 @@
+//! The original is lost during a rehearsal: ways keep the trials that they have, and the others are named with the reason.
+
+use std::time::{Duration, Instant};
+
+use server::Session;
+
+use super::step::Trouble;
+use super::{Observer, Subject};
+use crate::error::BackupError;
+use crate::outcome::Outcome;
+use crate::way::Way;
+
+/// Time in which a server that is restarted answers again.
+const PATIENCE: Duration = Duration::from_secs(10);
+const AGAIN: Duration = Duration::from_millis(200);
+
+/// The cause of a failed trial.
+pub(super) enum Cause {
+    /// The way: it has no result.
+    Way(String),
+    /// The original, which answers again: the way keeps its earlier trials, and other ways go on.
+    Original(String),
+    /// The server of the original, which does not answer any more: no way goes on.
+    Server(String),
+}
+
+impl Subject {
+    /// The trouble of the backup of a trial. The original is the cause if it has ended the session of the snapshot. A database that pgrig
+    /// has made is no original.
+    pub(super) async fn of_backup(&self, way: &Way, trouble: Trouble) -> Trouble {
+        let Trouble::Way(why) = trouble else { return trouble };
+        let Some(lost) = self.source.lost().await else { return Trouble::Way(why) };
+        let why =
+            if way.is_dump() { lost } else { format!("{why}; the server has ended a session of pgrig") };
+        if self.at.is_some() { Trouble::Way(why) } else { BackupError::Lost(why).into() }
+    }
+
+    /// The cause of a failed trial.
+    ///
+    /// # Errors
+    /// If the rehearsal cannot go on, and has no results.
+    pub(super) async fn cause(&self, trouble: Trouble) -> Result<Cause, BackupError> {
+        let error = match trouble {
+            Trouble::Way(why) => return Ok(Cause::Way(why)),
+            Trouble::Run(error) => error,
+        };
+        match error {
+            // Other ways may need less space.
+            BackupError::NoRoom { .. } | BackupError::Full { .. } => Ok(Cause::Way(error.to_string())),
+            BackupError::Lost(_) | BackupError::Connect(_) if self.at.is_none() => {
+                Ok(match self.gone().await {
+                    None => Cause::Original(error.to_string()),
+                    Some(why) => Cause::Server(why),
+                })
+            }
+            error => Err(error),
+        }
+    }
+
+    /// Why no way can go on; none if the server answers, perhaps after a restart.
+    async fn gone(&self) -> Option<String> {
+        let began = Instant::now();
+        loop {
+            match Session::open(&self.target).await {
+                Ok(session) => {
+                    session.close().await;
+                    return None;
+                }
+                Err(error) if began.elapsed() > PATIENCE => {
+                    return Some(format!(
+                        "pgrig cannot connect to the database any more ({error}): run pgrig again once the server is up"
+                    ));
+                }
+                Err(_) => tokio::time::sleep(AGAIN).await,
+            }
+        }
+    }
+}
+
+/// A way is not tried again. It keeps the trials that it has; without any, it has no result.
+pub(super) fn keep(way: &Way, why: &str, outcome: &mut Outcome, observer: &mut impl Observer) {
+    let trials = outcome.trials.iter().filter(|trial| trial.way == *way).count();
+    observer.cut_short(way, trials, why);
+    if trials > 0 {
+        outcome.cut_short.push((way.clone(), why.to_owned()));
+    } else {
+        outcome.failed.push((way.clone(), format!("it was not measured, because {why}")));
+    }
+}
+
+/// None of these ways is tried again, because the server is gone.
+pub(super) fn keep_all<'a>(
+    ways: impl Iterator<Item = &'a Way>,
+    why: &str,
+    outcome: &mut Outcome,
+    observer: &mut impl Observer,
+) {
+    for way in ways {
+        if outcome.goes_on(way) {
+            keep(way, why, outcome, observer);
+        }
+    }
+    outcome.is_lost = true;
+}
