@@ -65,7 +65,8 @@ pub(crate) fn run(arguments: &FillArgs, printer: &Printer) -> Result<(), Failure
         single.check()?;
     }
     let spent = Cell::new(None);
-    on_server(&arguments.server, &mut Builder::new_multi_thread(), printer, async |home, chosen| {
+    let server = arguments.server.planned(arguments.explain);
+    on_server(&server, &mut Builder::new_multi_thread(), printer, async |home, chosen| {
         if chosen.target.dbname() == "template1" {
             let text = "template1 is the template of every new database, which would get the tables, too: give another database with -d";
             return Err(Usage(text.to_owned()).into());

@@ -201,7 +201,12 @@ pub(crate) struct TpsServer {
 impl TpsServer {
     /// The server with this database or connection string.
     fn choice(&self, dbname: Option<&String>) -> ServerChoice {
-        ServerChoice { dbname: dbname.cloned(), address: self.address.clone(), may_change_sessions: true }
+        ServerChoice {
+            dbname: dbname.cloned(),
+            address: self.address.clone(),
+            may_change_sessions: true,
+            only_plans: false,
+        }
     }
 }
 
