@@ -67,7 +67,8 @@ fn following(before: &[usize], remedy: &str) -> String {
         [first @ .., last] => format!("statements {} and {last}", first.join(", ")),
     };
     format!(
-        "this failure may follow from the failure of {statements}: first mend {statements}. If the object is still missing then: {remedy}"
+        "this failure may follow from the failure of {statements}: first correct {statements}. If the object is then still missing: \
+         {remedy}"
     )
 }
 
