@@ -77,8 +77,8 @@ fn pgbackrest_and_barman_are_rehearsed_as_the_guide_says() {
     assert_says(
         &ran.stdout,
         &[
-            "base: pg_verifybackup; the hash of each logged table",
-            "pgbackrest, barman: the hash of each logged table",
+            "base: pg_verifybackup; each logged table has the",
+            "pgbackrest, barman: each logged table has the",
         ],
     );
     let document: serde_json::Value = serde_json::from_str(&fs::read_to_string(json).unwrap()).unwrap();
@@ -107,7 +107,7 @@ fn a_tool_that_does_not_do_what_it_claims_has_no_result() {
     let make = format!("{BACKUP} && cp -a {{backup}}/base \"{}\"", old.display());
     let ran = of_tool(&rig, &server.url, &make, RESTORE);
     assert_eq!(ran.code, Some(0), "{ran:#?}");
-    assert_says(&ran.stdout, &["tool: the hash of each logged table is the original's"]);
+    assert_says(&ran.stdout, &["tool: each logged table has the same hash as in the original"]);
     server.execute("INSERT INTO t VALUES (0, 'new')");
     let older = format!("cp -a \"{}\"/. {{restore}}; : {{backup}}", old.display());
     for (backup, restore, says) in [
@@ -214,7 +214,7 @@ fn pgbackrest_and_barman_recover_to_a_point_in_time() {
     assert_says(
         &ran.stdout,
         &[
-            "pgbackrest, barman: the hash of each logged table is that of the target time; all rows that were committed before are there",
+            "pgbackrest, barman: each logged table has the hash of the target time; all rows committed before that time are present",
             "pgbackrest: with the WAL of a day of the load",
             "barman: with the WAL of a day of the load",
         ],

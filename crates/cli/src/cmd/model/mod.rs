@@ -145,8 +145,8 @@ async fn answered<T>(
     tokio::select! {
         result = work => result,
         silence = silent => Err(MachineFailure(format!(
-            "no answer for {} s to: {}. The server ends a statement after {timeout} s ({option}), so the connection is lost: \
-             check the network and try again",
+            "no answer for {} s to: {}. The server should have cancelled the statement after {timeout} s ({option}), so the connection \
+             is probably lost: check the network, and try again",
             silence.lasts.as_secs(),
             silence.statement
         )).into()),

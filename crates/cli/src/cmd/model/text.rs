@@ -143,8 +143,8 @@ pub(super) fn warnings(model: &Model, role: &str) -> Vec<String> {
             let options: Vec<String> =
                 narrow.iter().map(|column| format!("--keep-values {column}")).collect();
             warnings.push(format!(
-                "{}: pgrig replaces the texts by others of the same length. There are too few of these, so the copy has fewer \
-                 different texts, or sorts them in another order. If the model may contain the original texts, capture again with {}",
+                "{}: pgrig replaces the texts by others of the same length. There are too few other texts of these lengths, so the copy \
+                 has fewer different texts, or sorts them in another order. If the model may contain the original texts, capture again with {}",
                 narrow.join(", "),
                 options.join(" ")
             ));
