@@ -104,7 +104,7 @@ fn a_label_with_a_slash_or_of_digits_names_its_runs() {
     saved.refused("compare ./a/b 2026", &["cannot read ./a/b"]);
     let without = saved.add(3, "blockio", None, "done");
     let exported = saved.rig.done("runs export * -o -");
-    assert!(exported.stderr.contains("no run without a label (1 run not exported)"), "{exported:#?}");
+    assert!(exported.stderr.contains("pgrig did not export 1 run without a label"), "{exported:#?}");
     assert_eq!(exported.stdout.matches("\"format_version\"").count(), 3, "{exported:#?}");
     let exported = saved.rig.done(&format!("runs export * {without} -o -"));
     assert_eq!(exported.stdout.matches("\"format_version\"").count(), 4, "{exported:#?}");

@@ -88,8 +88,8 @@ mod tests {
     fn a_failure_before_is_told() {
         assert_eq!(following(&[], "add it"), "add it");
         let one = following(&[2], "add it");
-        assert!(one.contains("the failure of statement 2: first mend statement 2. "), "{one}");
-        assert!(one.ends_with("missing then: add it"), "{one}");
+        assert!(one.contains("the failure of statement 2: first correct statement 2. "), "{one}");
+        assert!(one.ends_with("then still missing: add it"), "{one}");
         assert!(following(&[2, 3, 5], "add it").contains("statements 2, 3 and 5: "));
     }
 }
