@@ -127,8 +127,8 @@ pub(super) fn warnings(model: &Model, role: &str) -> Vec<String> {
             table.columns.iter().filter(is_range).map(|column| column.name.as_str()).collect();
         if !ranges.is_empty() {
             warnings.push(format!(
-                "{}: these columns get random ranges in the copy, none of them empty, because pg_stats has statistics of ranges only \
-                 on PostgreSQL 17 and later, and pgrig uses those of PostgreSQL's own range types only: {}",
+                "{}: these columns get random ranges in the copy, none of them empty: {}. pg_stats has statistics of ranges from \
+                 PostgreSQL 17 on, and pgrig uses only those of PostgreSQL's own range types",
                 table.name,
                 ranges.join(", ")
             ));
