@@ -286,13 +286,13 @@ fn the_script_of_wal_g_calls_its_documented_commands() {
     command.args([server.url.as_str(), "--tool-backup", &backup, "--tool-restore", &restore]);
     let ran = with_wal_g(&rig, command);
     assert_eq!(ran.code, Some(0), "{ran:#?}");
-    assert_says(&ran.stdout, &["wal-g: the hash of each logged table is the original's"]);
+    assert_says(&ran.stdout, &["wal-g: each logged table has the same hash as in the original"]);
     let commands = scripted_to_a_time("rehearse-wal-g", "{data}");
     let mut command = recovering(&rig);
     command.args(to_a_time("wal-g", commands.each_ref().map(String::as_str)));
     let ran = with_wal_g(&rig, command);
     assert_eq!(ran.code, Some(0), "{ran:#?}");
-    assert_says(&ran.stdout, &["wal-g: the hash of each logged table is that of the target time"]);
+    assert_says(&ran.stdout, &["wal-g: each logged table has the hash of the target time"]);
 }
 
 #[test]
@@ -309,8 +309,8 @@ fn a_recovery_that_lacks_wal_or_passes_its_target_has_no_result() {
     assert_says(
         &ran.stdout,
         &[
-            "copy: the hash of each logged table is that of the target time",
-            "none is there",
+            "copy: each logged table has the hash of the target time",
+            "none is present",
             "as the tool stores it), which is replayed in",
             "copy, restore: the tool also fetches the WAL of a day",
         ],

@@ -161,7 +161,7 @@ fn the_calibration_has_every_number_of_rows() {
     assert!(ran.stdout.contains("too few samples of ") && !ran.stdout.contains("least at"), "{ran:#?}");
     assert!(
         ran.stdout
-            .contains("10,000,000 rows to find at which number of rows the times vary least: give --budget "),
+            .contains("10,000,000 rows to find the number of rows at which the times vary least: give --budget "),
         "{ran:#?}"
     );
     let found: Value = serde_json::from_str(&std::fs::read_to_string(file).unwrap()).unwrap();
