@@ -73,7 +73,8 @@ const FIXED: f64 = 20e6;
 /// The CPU time of the server is missing; the reason follows.
 const NO_SERVER_CPU: &str = "the CPU time of the server during the backups is not known";
 /// The stage in which servers are started.
-pub(crate) const STARTING: &str = "starting a scratch server (if PostgreSQL is not installed, pgrig first downloads it)";
+pub(crate) const STARTING: &str =
+    "starting a scratch server (if PostgreSQL is not installed, pgrig first downloads it)";
 
 /// Where the rehearsal takes place.
 pub struct Site<'a> {

@@ -189,7 +189,10 @@ fn runs_are_listed_shown_and_named() {
     saved.refused(&format!("tps --label {}", "a".repeat(201)), &["201 characters", "at most 200"]);
     saved.refused("runs show latest~6", &["there are 6 saved runs"]);
     saved.refused("runs show latest:tps~1", &["there is 1 saved run of tps"]);
-    saved.refused("runs show latest:foo", &["there is no run latest:foo, because foo saves no runs: give one of fill, model"]);
+    saved.refused(
+        "runs show latest:foo",
+        &["there is no run latest:foo, because foo saves no runs: give one of fill, model"],
+    );
     saved.refused("runs show latest~x", &["give latest~N"]);
     saved.refused("runs rm ./latest", &["./latest is a file, and this command works on saved runs only"]);
     saved.refused("runs show after", &["\"after\" names no run", "pgrig runs list", "there is no such file"]);

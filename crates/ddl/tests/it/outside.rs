@@ -238,7 +238,10 @@ fn roles_of_a_schema_are_dropped_with_the_databases() {
 
         let error = of(&format!("DO $$ BEGIN CREATE ROLE app_owner; END $$; {table}")).unwrap_err();
         assert!(matches!(error, DdlError::SchemaRoles { .. }), "{release}: {error}");
-        assert_says(&error.to_string(), &["creates roles (app_owner)", "only if the role is not in pg_roles"]);
+        assert_says(
+            &error.to_string(),
+            &["creates roles (app_owner)", "only if the role is not in pg_roles"],
+        );
         assert_eq!(failure::Classified::class(&error), failure::Class::Request);
         assert_eq!(left(&server), Vec::<String>::new(), "{release}");
     }
