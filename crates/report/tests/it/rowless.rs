@@ -68,8 +68,7 @@ fn an_unknown_time_zone_is_told_unless_the_table_was_rewritten() {
         })
     };
     let text = markdown(&[of("catalog-only")]);
-    let reason =
-        "whether PostgreSQL rewrites the table (orders.placed), and the time zone of the original is not known";
+    let reason = "whether PostgreSQL rewrites the table (orders.placed), and the time zone of the original is not known";
     assert!(text.contains(&format!("{reason}. To measure it, give the time zone of")), "{text}");
     assert!(forecast(&text).contains(reason), "{text}");
     let redacted = markdown(&redacted(&[of("catalog-only")]).unwrap());

@@ -158,8 +158,7 @@ pub(super) fn further(all: &[Summary], plan: &Plan) -> String {
         text += " (–: not known, because pgrig cannot see the processes of this server)";
     }
     if plan.sizes.is_none() && all.iter().any(|one| one.backup_cpu.server.is_some()) {
-        text +=
-            "; for the backup, the server's CPU time includes all its processes, also those of other sessions";
+        text += "; for the backup, the server's CPU time includes all its processes, also those of other sessions";
     }
     if plan.network {
         text += "\nnetwork: bytes from the server and to the server, in one more backup, which was not timed";
