@@ -98,7 +98,7 @@ fn unreachable_at(address: &ResolvedAddress, source: io::Error) -> ConnectError 
         }
         (io::ErrorKind::ConnectionRefused, ResolvedAddress::Unix(_)) => ConnectError::Refused {
             at,
-            remedy: "check that the server runs: the socket file may be left from one that has ended",
+            remedy: "check that the server runs: the socket file may be from a server that has ended",
         },
         (kind, address) => {
             let remedy = match (kind, address) {

@@ -148,8 +148,8 @@ fn trust(
         keyword: "sslrootcert",
         file: file.map_or_else(|| "~/.postgresql/root.crt".into(), Path::to_owned),
         what: format!(
-            "does not exist, and sslmode={} needs it; provide the certificate of the authority that signed the \
-             server's, use the system's with sslrootcert=system, or connect without the check with sslmode=require",
+            "does not exist, and sslmode={} needs it; provide the certificate of the authority that signed the server's certificate, use \
+             the system's certificates (sslrootcert=system), or connect without this check (sslmode=require)",
             mode.name()
         ),
     })?;

@@ -192,8 +192,8 @@ pub enum DdlError {
     },
     /// The schema cannot be created twice on a server.
     #[error(
-        "a DO statement of the schema creates roles ({roles}). pgrig runs it several times on one server, so it fails the second time: let it create \
-         a role only if pg_roles does not have it; or remove the DO statement, and create the roles on the server for the measurement"
+        "a DO statement of the schema creates roles ({roles}). pgrig runs it several times on one server, so the statement fails the \
+         second time: let it create a role only if the role is not in pg_roles; or remove the DO statement, and create the roles on the server for the measurement"
     )]
     SchemaRoles {
         /// The roles.
@@ -301,7 +301,7 @@ pub enum DdlError {
     Connect(#[from] ConnectError),
     /// Databases of this run could not be dropped.
     #[error(
-        "pgrig could not drop these databases of its own: {database} ({why}). The next pgrig ddl on this server tries again{}",
+        "pgrig could not drop databases that it created: {database} ({why}). The next pgrig ddl on this server tries again{}",
         before(ended.as_deref())
     )]
     NotDropped {

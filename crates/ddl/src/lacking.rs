@@ -32,8 +32,8 @@ const KINDS: [(&str, &str); 20] = [
     ("event trigger", "event triggers"),
 ];
 /// The consequence, and the remedy.
-const REMEDY: &str = "statements that concern them fail, cost less than in the original, or succeed though they fail there. To measure these, \
-                      give --schema-file with the output of pg_dump --schema-only";
+const REMEDY: &str = "statements that use them fail here, cost less than in the original, or succeed although they fail in the original. \
+    To measure such statements, give --schema-file with the output of pg_dump --schema-only";
 
 /// Of each model.
 pub(crate) fn of_model() -> String {

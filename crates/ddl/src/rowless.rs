@@ -84,7 +84,7 @@ impl Unmatched {
             Unchanged::Conflict if self.is_of_schema => {
                 "each of its rows conflicts with one that the schema inserts".to_owned()
             }
-            Unchanged::Conflict => "each of its rows conflicts with one that is there".to_owned(),
+            Unchanged::Conflict => "each of its rows conflicts with an existing row".to_owned(),
         };
         format!("it {changes} {}, because {cause}", self.table)
     }
@@ -137,7 +137,7 @@ impl UnknownZone {
     /// Why the class and the time of the statement are not measured: a phrase for people.
     pub fn reason(&self) -> String {
         format!(
-            "the time zone decides whether PostgreSQL rewrites the table ({}), and that of the original is not known",
+            "the time zone decides whether PostgreSQL rewrites the table ({}), and the time zone of the original is not known",
             self.columns.join(", ")
         )
     }
@@ -250,7 +250,7 @@ mod tests {
         let remedy = "give values that these do not remove with --column 'users.COLUMN=SPEC'";
         assert_eq!(removed.remedy(), remedy);
         let conflict = Unmatched { why: Unchanged::Conflict, sources: vec!["posts".to_owned()], ..removed };
-        assert!(conflict.reason().ends_with(", because each of its rows conflicts with one that is there"));
+        assert!(conflict.reason().ends_with(", because each of its rows conflicts with an existing row"));
         assert_eq!(conflict.remedy(), "give other values of the key with --column 'posts.COLUMN=SPEC'");
     }
 

@@ -116,7 +116,7 @@ fn scanning(found: &Effects, sql: &str) -> Option<String> {
     } else if is_own && acts.rules() > 0 {
         "add the constraint NOT VALID, and validate it in a later transaction: the scan then blocks neither reads nor writes"
     } else if is_own && has(Act::Validate) {
-        "validate the constraint in a later transaction: the scan then goes on without the lock of the earlier statement"
+        "validate the constraint in a later transaction: the scan then runs without the lock of the earlier statement"
     } else {
         return found.attached.as_ref().and_then(|attached| attaching(found, attached));
     };

@@ -66,6 +66,7 @@ pub(crate) fn attach_or_start(instance: &Instance, lifetime: Lifetime, events: E
             Err(failure) => return Err(refused(instance, failure.into_error(), is_new)),
         }
     };
+    running.is_new = is_new;
     if lifetime == Lifetime::Owned {
         running.owned = Some((postmaster, lock));
     }
@@ -164,6 +165,7 @@ pub(crate) fn attach(instance: &Instance) -> Result<Option<Running>> {
         connection,
         settings,
         config,
+        is_new: false,
         owned: None,
     }))
 }
@@ -340,6 +342,7 @@ fn running(instance: &Instance, record: ServerRecord) -> Result<Running> {
         connection: instance.connection_of(&live)?,
         settings: record.settings,
         config: record.config,
+        is_new: false,
         owned: None,
     })
 }

@@ -3,7 +3,7 @@
 use crate::lock::InUse;
 use crate::postmaster::Postmaster;
 use crate::record::{Config, ServerRecord};
-use crate::{Error, Events, Profile, Result, Version, diagnose, process};
+use crate::{Error, Events, Instance, Profile, Result, Version, diagnose, process};
 use std::fmt;
 use std::path::PathBuf;
 
@@ -85,6 +85,8 @@ pub struct Running {
     pub(crate) connection: Connection,
     pub(crate) settings: Vec<(String, String)>,
     pub(crate) config: Config,
+    /// Whether this start has created the data directory.
+    pub(crate) is_new: bool,
     /// None if this process must not stop the server.
     pub(crate) owned: Option<(Postmaster, InUse)>,
 }
@@ -156,16 +158,39 @@ impl Running {
         self.end(events).map(drop)
     }
 
+    /// Whether this process has created the instance with this start.
+    pub fn is_new(&self) -> bool {
+        self.is_new
+    }
+
     /// Ends the server, if this process started it, without a checkpoint: its data are deleted next.
     ///
     /// # Errors
     /// [`Error::Stop`] if it does not end.
     pub fn discard(mut self) -> Result<()> {
-        let Some((mut postmaster, _lock)) = self.owned.take() else { return Ok(()) };
+        self.quit().map(drop)
+    }
+
+    /// Ends the server, if this process started it, without a checkpoint, and deletes its instance with all data. No other
+    /// process can take the instance meanwhile.
+    ///
+    /// # Errors
+    /// [`Error::Stop`] if it does not end, or if something cannot be deleted.
+    pub fn discard_instance(mut self, instance: &Instance) -> Result<()> {
+        match self.quit()? {
+            Some(_lock) => instance.remove_directory(),
+            None => Ok(()),
+        }
+    }
+
+    /// Ends the server, if this process started it, without a checkpoint. The caller still holds the instance through the
+    /// returned lock.
+    fn quit(&mut self) -> Result<Option<InUse>> {
+        let Some((mut postmaster, lock)) = self.owned.take() else { return Ok(None) };
         postmaster.quit(&self.dir)?;
         crate::launch::clear_leftovers(&self.dir, &|_| ())?;
         ServerRecord::remove(&self.dir);
-        Ok(())
+        Ok(Some(lock))
     }
 
     /// Ends the server, if this process started it. The caller still holds the instance through the

@@ -111,8 +111,8 @@ pub enum TpsError {
     },
     /// A pooler moves the session by which parts see each other.
     #[error(
-        "a pooler between pgrig and the server moves this connection from one session of the server to another, so the parts \
-         of a run cannot meet: connect to the server itself, or to a pool in session mode"
+        "a pooler between pgrig and the server moves this connection from one session of the server to another, so the parts of a run \
+         cannot see each other: connect to the server itself, or to a pool in session mode"
     )]
     PartsPooled,
     /// A standby has no NOTIFY.

@@ -54,7 +54,8 @@ pub(super) fn note(tables: &[Table]) -> Option<String> {
         tables.iter().filter(|table| table.is_hidden).map(|table| table.name.as_str()).collect();
     (!names.is_empty()).then(|| {
         format!(
-            "pgrig did not compare the rows of tables of which the role may not read all: {} (a superuser may, or a role with BYPASSRLS and SELECT)",
+            "pgrig did not compare the rows of these tables, because the role may not read all of their rows: {}. To compare them, \
+             connect as a superuser, or as a role with BYPASSRLS and SELECT",
             named(&names)
         )
     })

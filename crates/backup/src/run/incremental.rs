@@ -36,13 +36,13 @@ pub(super) fn note(trials: &[Trial]) -> Option<String> {
     let wal = bytes(parts.iter().map(|part| part.wal).max()?);
     Some(match parts[0].changes {
         Some(share) => format!(
-            "incremental backups hold changes of pgrig's: it updated {} % of the rows of each table, chosen at random, which wrote up to {wal} of \
-             WAL; with other changes, sizes and times differ",
+            "incremental backups contain changes that pgrig made: it updated {} % of the rows of each table, chosen at random. These \
+             updates wrote up to {wal} of WAL. With other changes, sizes and times differ",
             share * 100.0
         ),
         None => format!(
-            "incremental backups hold only the changes that were made in the server while pgrig rehearsed (up to {wal} of WAL), because pgrig only \
-             reads the database: with more changes, they are larger and take longer"
+            "incremental backups contain only the changes that other sessions made during the rehearsal (up to {wal} of WAL), because \
+             pgrig only reads the database. With more changes, incremental backups are larger and take longer"
         ),
     })
 }
@@ -62,7 +62,7 @@ pub(crate) fn hindrance(facts: &Facts, programs: &Programs) -> Option<String> {
     let (server, client) = (facts.major, programs.major);
     if client != server {
         return Some(format!(
-            "pg_combinebackup combines only backups of its own version, and that in {} has version {client}: give programs of version \
+            "pg_combinebackup combines only backups of its own version, and the one in {} has version {client}: give programs of version \
              {server} (--bin DIR)",
             programs.dir.display()
         ));

@@ -44,8 +44,8 @@ impl LargeObjects {
     /// Tells if their content was not compared.
     pub(super) fn note(&self) -> Option<String> {
         (self.count > 0 && self.hash.is_none()).then(|| {
-            "pgrig compared only the number of large objects, not their content, which the role may not read: give a superuser, or GRANT \
-             SELECT ON pg_largeobject"
+            "pgrig compared only the number of large objects, not their content, which the role may not read: connect as a superuser, or \
+             run GRANT SELECT ON pg_largeobject"
                 .to_owned()
         })
     }

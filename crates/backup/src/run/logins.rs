@@ -62,7 +62,7 @@ fn note(triggers: &[String], role: &str, why: &str) -> String {
     let triggers: Vec<String> = triggers.iter().map(|name| shown(name)).collect();
     format!(
         "event triggers at login ran for each session of pgrig and of the client programs ({}), because pgrig could not switch them off: {why}. If \
-         they write, pgrig does not compare the rows of base backups. To prevent that, let a superuser run ALTER ROLE {role} SET event_triggers = off",
+         they write, pgrig does not compare the rows of base backups. To prevent that, have a superuser run ALTER ROLE {role} SET event_triggers = off",
         named(&triggers)
     )
 }

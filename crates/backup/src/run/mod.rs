@@ -79,7 +79,8 @@ const FIXED: f64 = 20e6;
 /// The CPU time of the server is missing; the reason follows.
 const NO_SERVER_CPU: &str = "the CPU time of the server during the backups is not known";
 /// The stage in which servers are started.
-pub(crate) const STARTING: &str = "starting a scratch server (pgrig downloads it, if it is not there)";
+pub(crate) const STARTING: &str =
+    "starting a scratch server (if PostgreSQL is not installed, pgrig first downloads it)";
 
 /// Where the rehearsal takes place.
 pub struct Site<'a> {
@@ -202,7 +203,7 @@ pub async fn rehearse(
                 space,
                 others: RefCell::default(),
             };
-            observer.stage("reading all tables, for the hashes with which restored ones are compared");
+            observer.stage("reading all tables, to compare their hashes with those of the restored tables");
             let source = Source::read(&target).await?;
             if has_no_dump {
                 // No dump needs the snapshot, and its session has locks on all tables.

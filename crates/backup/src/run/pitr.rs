@@ -18,7 +18,8 @@ use crate::way::Way;
 const ARCHIVE: &str = "pgrig_archive";
 
 /// Why a recovery needs a load, with the remedy.
-const NO_LOAD: &str = "this way replays the WAL of a load, which pgrig runs on databases that it fills itself: give a size and a load, for example --size 5TB --load FILE -R 500";
+const NO_LOAD: &str = "this way replays the WAL of a load. pgrig runs loads only on databases that it fills itself: give a size and a \
+    load, for example --size 5TB --load FILE -R 500";
 
 /// Why no WAL can be replayed, with the remedy.
 pub(super) fn no_load(load: Option<&Load>) -> Option<String> {

@@ -92,7 +92,8 @@ pub(super) fn note(trials: &[Trial]) -> Option<String> {
     let (growth, filled, found) = grown.max_by(|one, other| one.0.total_cmp(&other.0))?;
     (growth > GROWN).then(|| {
         format!(
-            "the load made the database grow from {} to {}, so figures of recoveries to a point in time are for the larger one: give a smaller -T \
+            "the load made the database grow from {} to {}, so figures of recoveries to a point in time are for the larger database: \
+             give a smaller -T \
              or -R, fewer --trials, or a larger --up-to",
             bytes(filled),
             bytes(found)
@@ -150,7 +151,7 @@ async fn pause(target: &Target, witness: &Witness) -> Result<Point, Trouble> {
         let row = session.row(query, &[&time]).await?;
         if !row.get::<_, bool>("is_after_witness") || began.elapsed() > PASSES {
             return Err(Trouble::Way(
-                "the server's clock was set back during the load, so no point in time can be named"
+                "the server's clock was set back during the load, so pgrig cannot name a point in time"
                     .to_owned(),
             ));
         }

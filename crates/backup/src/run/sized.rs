@@ -125,7 +125,7 @@ async fn work(
             observer.stage("trying each script of the load");
             Box::pin(transactions::try_once(load, &target, stop)).await?;
         }
-        observer.step("reading all tables, for the hashes with which restored ones are compared");
+        observer.step("reading all tables, to compare their hashes with those of the restored tables");
         let (data, server) = (scratch.filled_data_dir(number), scratch.filled_server_pid(number));
         subjects.push(subject((target, data, server), *bytes, is_largest).await?);
     }

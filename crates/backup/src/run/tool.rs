@@ -27,8 +27,7 @@ const TEMPORARY: &str = "tmp";
 /// Variables that belong to the tool, though they begin like those of libpq.
 const OF_TOOLS: &str = "PGBACKREST_";
 /// Hint for files that would fetch their WAL.
-const NO_FETCH: &str =
-    "; pgrig does not run the restored restore_command: its restore command has to put WAL into pg_wal, too";
+const NO_FETCH: &str = "; pgrig does not run the restored restore_command: the restore command of the tool has to put WAL into pg_wal, too";
 /// Makes a server create tablespaces in other directories, and replay WAL there.
 const MAP: &str = "tablespace_map";
 /// Directory of restored tablespaces, beside the restored data directory.

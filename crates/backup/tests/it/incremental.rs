@@ -121,7 +121,7 @@ fn a_database_that_is_only_read_has_the_changes_of_others() {
         assert_both_parts_are_counted(&quiet);
         assert_says(
             &quiet.notes.join("\n"),
-            &["only the changes that were made in the server while pgrig rehearsed"],
+            &["only the changes that other sessions made during the rehearsal"],
         );
 
         let writer = server.connect("postgres").await;

@@ -209,7 +209,7 @@ fn each_step_of_a_fill_is_told() {
         "measuring rows of public.a, table 1 of 2",
         "filling public.b, table 2 of 2",
         "writing the data to disk",
-        "reading all tables, for the hashes with which restored ones are compared",
+        "reading all tables, to compare their hashes with those of the restored tables",
     ] {
         assert!(left.any(|told| told.starts_with(text)), "{text:?} is not told in its place: {:#?}", told.0);
     }

@@ -262,8 +262,7 @@ impl<'a> Design<'a> {
         self.refuse_unknown_present(&parts, present)?;
         let trusted = (!trusted.is_empty()).then(|| {
             format!(
-                "pgrig does not check that the values that --column gives to {} are unique: if they repeat, the load \
-                 fails",
+                "pgrig does not check whether --column gives unique values to {}: if values repeat, the load fails",
                 trusted.join(", ")
             )
         });
@@ -435,8 +434,8 @@ impl<'a> Design<'a> {
         {
             let bounds = std::slice::from_ref(bounds);
             if narrow.all(bounds).len() > 1 || narrow.best(bounds).is_some_and(|way| way.has_gaps()) {
-                let warning = "some partitions stay empty: the bounds of the partitions have gaps, and pgrig makes key values in one range \
-                     without gaps. To fill the others, describe the partition key with --column";
+                let warning = "some partitions stay empty: the bounds of the partitions have gaps, and pgrig makes key values in one \
+                    range without gaps. To fill these partitions, describe the partition key with --column";
                 warnings.push(warning.to_owned());
             }
         }

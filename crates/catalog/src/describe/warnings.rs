@@ -19,7 +19,7 @@ impl Design<'_> {
         for slot in self.slots.iter().filter(|slot| slot.role == Role::Unknown) {
             let (name, data_type) = (slot.name(), &slot.info.data_type.sql);
             warnings.push(format!(
-                "column {name} is NULL, because pgrig makes no values of type {data_type}. To have values, give --column \
+                "column {name} is NULL, because pgrig makes no values of type {data_type}. For other values, give --column \
                  '{name}=constant(VALUE)'"
             ));
         }
@@ -43,7 +43,8 @@ impl Design<'_> {
             _ => format!("pg_get_serial_sequence({}, {})", literal(&table), literal(&column.name)),
         };
         format!(
-            "pgrig writes the values of column {name}, and its sequence does not advance: before other sessions insert, run \
+            "pgrig writes the values of column {name}, and the sequence of the column does not advance: before other sessions insert, \
+             run \
              SELECT setval({sequence}, max({name})) FROM {table}"
         )
     }

@@ -217,8 +217,8 @@ pub enum CatalogError {
     },
     /// A key that cannot be made unique.
     #[error(
-        "{table}: pgrig finds no unique values for {key}, {definition}: {}leave {key} out: drop it, or remove it from the SQL that creates \
-         the tables",
+        "{table}: pgrig finds no unique values for {key}, {definition}: {}leave out {key} (drop it, or remove it from the SQL that \
+         creates the tables)",
         for_key(columns.as_deref(), nulls)
     )]
     Key {
@@ -348,8 +348,8 @@ pub enum CatalogError {
     },
     /// A foreign key with PERIOD.
     #[error(
-        "{table}: pgrig cannot make values for the period of {constraint} ({definition}): give values for its columns \
-         with --column, or leave the constraint out: drop it, or remove it from the SQL that creates the tables"
+        "{table}: pgrig cannot make values for the period of {constraint} ({definition}): give values for its columns with --column, or \
+         leave out the constraint (drop it, or remove it from the SQL that creates the tables)"
     )]
     Period {
         /// Schema and name.

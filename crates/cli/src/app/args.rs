@@ -125,6 +125,10 @@ pub(crate) struct ServerChoice {
     /// Whether the verb works through a pooler that changes sessions; no option
     #[arg(skip)]
     pub(crate) may_change_sessions: bool,
+
+    /// Whether the verb only prints a plan, so that no new instance may stay; no option
+    #[arg(skip)]
+    pub(crate) only_plans: bool,
 }
 
 /// The options that choose the server, without the database.
@@ -162,6 +166,11 @@ impl ServerChoice {
         if words.is_empty() { String::new() } else { format!(" {}", shown(&words)) }
     }
 
+    /// The same server, for a plan if `explain`.
+    pub(crate) fn planned(&self, explain: bool) -> Self {
+        Self { only_plans: explain, ..self.clone() }
+    }
+
     /// The error of options of which some name a server and others select pgrig's own.
     pub(crate) fn of_two_servers(&self) -> Usage {
         let Self { dbname, address: ServerAddress { host, port, username, embedded }, .. } = self;
@@ -195,6 +204,7 @@ impl ServerChoice {
             dbname,
             address: ServerAddress { host, port, username, embedded },
             may_change_sessions: _,
+            only_plans: _,
         } = self;
         dbname.is_some() || host.is_some() || port.is_some() || username.is_some() || embedded.any()
     }

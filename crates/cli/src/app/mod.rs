@@ -1,5 +1,6 @@
 //! Shared by all verbs: arguments, the choice of the server, interruption, output, saved runs, exit status.
 
+pub(crate) mod announce;
 pub(crate) mod args;
 pub(crate) mod bar;
 pub(crate) mod command_line;

@@ -11,6 +11,7 @@ use server::settings::{Restart, ServerRef};
 use server::{DataDirectory, DifferingSetting, Restarter, differing_settings, runs_on};
 use tps::matrix::ServerFacts;
 
+use crate::app::announce::{announce, announce_temporary};
 use crate::app::args::{EmbeddedArgs, ServerAddress, ServerChoice};
 use crate::app::failure::{Failure, MachineFailure, Usage};
 use crate::app::instance::{create_database, refuse_new, run_sql, unreachable_at};
@@ -28,6 +29,8 @@ pub(crate) struct Chosen {
     kind: Kind,
     /// Whether the verb works through a pooler that changes sessions.
     may_change_sessions: bool,
+    /// Whether pgrig has created the instance for a plan, and deletes it at the end.
+    is_temporary: bool,
     /// Whether the warnings of a connection were printed.
     has_warned: AtomicBool,
 }
@@ -63,6 +66,7 @@ pub(crate) fn choose(choice: &ServerChoice, home: &Home, printer: &Printer) -> R
             home: home.clone(),
             kind,
             may_change_sessions,
+            is_temporary: false,
             has_warned: AtomicBool::new(false),
         });
     }
@@ -72,6 +76,10 @@ pub(crate) fn choose(choice: &ServerChoice, home: &Home, printer: &Printer) -> R
     let instance = Instance::open(home, spec(&choice.address.embedded))?;
     let running = instance.attach_or_start(&|event| printer.say(event))?;
     announce(&running, home, printer);
+    let is_temporary = choice.only_plans && running.is_new();
+    if is_temporary {
+        announce_temporary(instance.name(), printer);
+    }
     let at = running.connection();
     let target = Target::embedded(&at.socket_dir, at.port, at.user, at.database);
     recovery::put_back_own(home, instance.name(), &target, !running.leaves_running(), printer)?;
@@ -83,6 +91,7 @@ pub(crate) fn choose(choice: &ServerChoice, home: &Home, printer: &Printer) -> R
         home: home.clone(),
         kind: Kind::Embedded(embedded),
         may_change_sessions: false,
+        is_temporary,
         has_warned: AtomicBool::new(false),
     })
 }
@@ -196,49 +205,6 @@ pub(crate) fn spec(embedded: &EmbeddedArgs) -> Spec {
         tcp: None,
         defaults: embedded.defaults.clone(),
     }
-}
-
-/// Says which server this is, where it lives, and if a crash may cost data.
-pub(crate) fn announce(running: &Running, home: &Home, printer: &Printer) {
-    printer.say(format!(
-        "pgrig's own PostgreSQL {}, profile {}, in {}",
-        running.version(),
-        running.profile(),
-        running.data_dir().display(),
-    ));
-    if let Some(moved) = home.relocated() {
-        printer.say(format!(
-            "the server's account cannot access {}, so the data is in {}",
-            home.root().display(),
-            moved.display(),
-        ));
-    }
-    let off: Vec<&str> = DURABILITY.into_iter().filter(|name| is_off(running.settings(), name)).collect();
-    if !off.is_empty() {
-        let loss = if off == ["synchronous_commit"] {
-            "A crash may lose the last transactions"
-        } else {
-            "A crash of the machine may destroy all data"
-        };
-        printer.danger(format!(
-            "DANGEROUS: {} {} off. {loss} of this instance.",
-            off.join(", "),
-            if off.len() == 1 { "is" } else { "are" }
-        ));
-    }
-}
-
-/// Settings that keep data through a crash.
-const DURABILITY: [&str; 3] = ["fsync", "full_page_writes", "synchronous_commit"];
-
-/// Whether the setting is off. If it occurs several times, the last value counts. Spellings as in
-/// PostgreSQL's parse_bool.
-fn is_off(settings: &[(String, String)], name: &str) -> bool {
-    let last = settings.iter().rev().find(|(set, _)| set.eq_ignore_ascii_case(name));
-    last.is_some_and(|(_, value)| {
-        let value = value.to_ascii_lowercase();
-        ["off", "false", "no", "0", "of", "f", "fa", "fal", "fals", "n"].contains(&value.as_str())
-    })
 }
 
 impl Chosen {
@@ -422,7 +388,7 @@ impl Chosen {
     }
 
     /// Leaves the server in the state in which it was found: stops it if it was started for the
-    /// verb.
+    /// verb, and deletes an instance that was created for a plan.
     pub(crate) fn release(self, printer: &Printer) -> Result<(), Failure> {
         let own = match self.kind {
             Kind::Embedded(embedded) => Some(embedded),
@@ -431,12 +397,15 @@ impl Chosen {
         let Some(own) = own else { return Ok(()) };
         let running = own.running.into_inner().unwrap_or_else(PoisonError::into_inner);
         let _ending = connect::Ending::new();
+        if self.is_temporary {
+            return Ok(running.discard_instance(&own.instance)?);
+        }
         Ok(running.stop_telling(&|event| printer.say(event))?)
     }
 
-    /// The embedded server's log, for hints.
+    /// The embedded server's log, for hints; none if it is deleted at the end.
     pub(crate) fn log(&self) -> Option<PathBuf> {
-        self.own().map(|own| own.running().log_path())
+        self.own().filter(|_| !self.is_temporary).map(|own| own.running().log_path())
     }
 }
 

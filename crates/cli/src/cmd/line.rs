@@ -142,7 +142,6 @@ pub(crate) enum Verb {
     Server(ServerArgs),
     Doctor(DoctorArgs),
     Completions(CompletionsArgs),
-    #[command(hide = true)]
     Man(ManArgs),
 }
 

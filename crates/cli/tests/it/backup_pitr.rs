@@ -24,7 +24,7 @@ fn recoveries_and_the_wal_of_a_load_are_recorded() {
         &ran.stdout,
         &[
             "recovery to a point in time",
-            "rows of the table of commit times are from before the target times, and all are there",
+            "rows of the table of commit times were committed before the target times, and all are present",
             "WAL of the load (<builtin: simple update>, 100 transactions a second, 2 clients, for 1.00 s)",
             "  compressed  gzip to ",
             "pitr: with the WAL of a day of the load",

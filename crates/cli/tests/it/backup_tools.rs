@@ -77,8 +77,8 @@ fn pgbackrest_and_barman_are_rehearsed_as_the_guide_says() {
     assert_says(
         &ran.stdout,
         &[
-            "base: pg_verifybackup; the hash of each logged table",
-            "pgbackrest, barman: the hash of each logged table",
+            "base: pg_verifybackup; each logged table has the",
+            "pgbackrest, barman: each logged table has the",
         ],
     );
     let document: serde_json::Value = serde_json::from_str(&fs::read_to_string(json).unwrap()).unwrap();
@@ -107,7 +107,7 @@ fn a_tool_that_does_not_do_what_it_claims_has_no_result() {
     let make = format!("{BACKUP} && cp -a {{backup}}/base \"{}\"", old.display());
     let ran = of_tool(&rig, &server.url, &make, RESTORE);
     assert_eq!(ran.code, Some(0), "{ran:#?}");
-    assert_says(&ran.stdout, &["tool: the hash of each logged table is the original's"]);
+    assert_says(&ran.stdout, &["tool: each logged table has the same hash as in the original"]);
     server.execute("INSERT INTO t VALUES (0, 'new')");
     let older = format!("cp -a \"{}\"/. {{restore}}; : {{backup}}", old.display());
     for (backup, restore, says) in [
@@ -214,7 +214,7 @@ fn pgbackrest_and_barman_recover_to_a_point_in_time() {
     assert_says(
         &ran.stdout,
         &[
-            "pgbackrest, barman: the hash of each logged table is that of the target time; all rows that were committed before are there",
+            "pgbackrest, barman: each logged table has the hash of the target time; all rows committed before that time are present",
             "pgbackrest: with the WAL of a day of the load",
             "barman: with the WAL of a day of the load",
         ],
@@ -286,13 +286,13 @@ fn the_script_of_wal_g_calls_its_documented_commands() {
     command.args([server.url.as_str(), "--tool-backup", &backup, "--tool-restore", &restore]);
     let ran = with_wal_g(&rig, command);
     assert_eq!(ran.code, Some(0), "{ran:#?}");
-    assert_says(&ran.stdout, &["wal-g: the hash of each logged table is the original's"]);
+    assert_says(&ran.stdout, &["wal-g: each logged table has the same hash as in the original"]);
     let commands = scripted_to_a_time("rehearse-wal-g", "{data}");
     let mut command = recovering(&rig);
     command.args(to_a_time("wal-g", commands.each_ref().map(String::as_str)));
     let ran = with_wal_g(&rig, command);
     assert_eq!(ran.code, Some(0), "{ran:#?}");
-    assert_says(&ran.stdout, &["wal-g: the hash of each logged table is that of the target time"]);
+    assert_says(&ran.stdout, &["wal-g: each logged table has the hash of the target time"]);
 }
 
 #[test]
@@ -309,8 +309,8 @@ fn a_recovery_that_lacks_wal_or_passes_its_target_has_no_result() {
     assert_says(
         &ran.stdout,
         &[
-            "copy: the hash of each logged table is that of the target time",
-            "none is there",
+            "copy: each logged table has the hash of the target time",
+            "none is present",
             "as the tool stores it), which is replayed in",
             "copy, restore: the tool also fetches the WAL of a day",
         ],

@@ -85,5 +85,8 @@ fn a_better_way_is_compared_with_the_waits_behind_a_kept_lock() {
     let stdout = String::from_utf8_lossy(&ran.stdout);
     assert!(ran.status.success(), "{ran:#?}");
     let before = stdout.lines().find(|line| line.starts_with("   before  ")).unwrap_or_default();
-    assert_says(before, &["waits for a kept lock count for statement 2, ACCESS EXCLUSIVE"]);
+    assert_says(
+        before,
+        &["waits for a lock that statement 2 holds count for that statement, ACCESS EXCLUSIVE"],
+    );
 }

@@ -20,7 +20,7 @@ fn a_lock_timeout_ends_before_statements_that_wait_for_old_transactions() {
     let index = "CREATE INDEX CONCURRENTLY i ON t (n)";
     let [_, hints] = told(&format!("ALTER TABLE t ADD a int; {index}"));
     assert_says(&hints, &["hint: statement 1 waits for open transactions", "repeat the statement after a"]);
-    assert_says(&hints, &["statement 2 fails under it", "\n  RESET lock_timeout;"]);
+    assert_says(&hints, &["longer than that, statement 2 fails", "\n  RESET lock_timeout;"]);
     // The statements of a better way, too.
     let way = "\n  RESET lock_timeout;\n  CREATE INDEX CONCURRENTLY ON t (n);\n  SET lock_timeout = '2s';";
     let [_, hints] = told("ALTER TABLE t ADD a int; CREATE INDEX ON t (n)");

@@ -24,7 +24,7 @@ pub(crate) const GUIDES: [(&str, &[&str]); 16] = [
     ("runs", &["runs"]),
     ("server", &["server"]),
     ("doctor", &["doctor"]),
-    ("completions", &["completions"]),
+    ("completions", &["completions", "man"]),
 ];
 /// The line of a guide after which everything is generated.
 const GENERATED: &str =

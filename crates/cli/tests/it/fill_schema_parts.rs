@@ -220,7 +220,7 @@ fn parts_need_not_be_there_together() {
     let first = parts.start(2, 3).end();
     assert_eq!(first.code, Some(0), "{first:#?}");
     assert!(first.stdout.contains("and parts 1, 3 have not ended"), "{first:#?}");
-    let text = "also loaded chunks of parts that were not there (1, 3)";
+    let text = "also loaded chunks of parts that did not run (1, 3)";
     assert!(first.stdout.contains(text) || first.stderr.contains(text), "{first:#?}");
     let missing = parts.server.number("SELECT 240000 - count(*) FROM order_items");
     assert!(missing > 120_000, "{missing}");

@@ -29,7 +29,7 @@ fn tables_that_are_excluded_are_left_alone() {
         ),
         (
             format!("--ddl {single} --exclude-table single --for 1s"),
-            "leave out --exclude-table, or these options",
+            "Leave out --exclude-table, or these options",
         ),
         (format!("--ddl {both} --exclude-table a --exclude-table b --rows 5"), "leaves no table to fill"),
         (

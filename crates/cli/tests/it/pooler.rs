@@ -82,7 +82,7 @@ fn only_a_pool_that_keeps_sessions_is_used() {
             // Parts see each other by locks of a session.
             let ran = rig.run(&format!("tps -S -n -T 1 --part 1/2 -d {}", bouncer.url()));
             assert_eq!(ran.code, Some(2), "{ran:#?}");
-            assert!(ran.stderr.contains("the parts of a run cannot meet"), "{ran:#?}");
+            assert!(ran.stderr.contains("the parts of a run cannot see each other"), "{ran:#?}");
         }
     }
     assert!(server.number("SELECT count(*) FROM pgbench_accounts") > 0, "nothing was dropped");

@@ -104,7 +104,7 @@ fn a_label_with_a_slash_or_of_digits_names_its_runs() {
     saved.refused("compare ./a/b 2026", &["cannot read ./a/b"]);
     let without = saved.add(3, "blockio", None, "done");
     let exported = saved.rig.done("runs export * -o -");
-    assert!(exported.stderr.contains("no run without a label (1 run not exported)"), "{exported:#?}");
+    assert!(exported.stderr.contains("pgrig did not export 1 run without a label"), "{exported:#?}");
     assert_eq!(exported.stdout.matches("\"format_version\"").count(), 3, "{exported:#?}");
     let exported = saved.rig.done(&format!("runs export * {without} -o -"));
     assert_eq!(exported.stdout.matches("\"format_version\"").count(), 4, "{exported:#?}");
@@ -189,7 +189,10 @@ fn runs_are_listed_shown_and_named() {
     saved.refused(&format!("tps --label {}", "a".repeat(201)), &["201 characters", "at most 200"]);
     saved.refused("runs show latest~6", &["there are 6 saved runs"]);
     saved.refused("runs show latest:tps~1", &["there is 1 saved run of tps"]);
-    saved.refused("runs show latest:foo", &["foo is no command that saves runs: give one of fill, model"]);
+    saved.refused(
+        "runs show latest:foo",
+        &["there is no run latest:foo, because foo saves no runs: give one of fill, model"],
+    );
     saved.refused("runs show latest~x", &["give latest~N"]);
     saved.refused("runs rm ./latest", &["./latest is a file, and this command works on saved runs only"]);
     saved.refused("runs show after", &["\"after\" names no run", "pgrig runs list", "there is no such file"]);

@@ -316,6 +316,36 @@ fn a_misspelt_instance_is_not_created_for_a_database() {
     assert_says(&ran.stderr, &["(instances: default); to create it, leave out -d shop"]);
 }
 
+/// A plan needs a server. It creates the instance for that, and leaves nothing.
+#[test]
+fn a_plan_leaves_no_instance() {
+    let rig = Rig::new();
+    let never = rig.home.path().join("instances/never");
+    for (command, code) in [
+        ("fill 5MB", Some(0)),
+        ("fill 30TB", Some(1)),
+        ("fill 5MB --set work_mem=8MB --json -", Some(0)),
+        ("blockio 10MB", Some(0)),
+        ("micro 1+i", Some(0)),
+        ("tps --matrix durability", None),
+        ("testdb unlog", None),
+        ("model capture --aggregates", None),
+    ] {
+        let ran = rig.run(&format!("{command} --instance never --explain"));
+        assert!(code.is_none() || ran.code == code, "{command}: {ran:#?}");
+        let told = "instance never did not exist: pgrig created it for this plan, and deletes it at the end";
+        assert!(ran.stderr.contains(told), "{command}: {ran:#?}");
+        assert!(!never.exists(), "{command}: {ran:#?}");
+    }
+    let status = rig.done("server status");
+    assert!(status.stderr.contains("no instance yet"), "{status:#?}");
+
+    rig.done("fill 5MB --instance never");
+    let planned = rig.done("fill 5MB --instance never --drop --explain");
+    assert!(!planned.stderr.contains("did not exist"), "{planned:#?}");
+    assert!(rig.done("server status").stdout.contains("never"), "an instance that existed stays");
+}
+
 /// Its volume may not be mounted.
 #[test]
 fn an_instance_without_its_data_is_not_made_anew() {

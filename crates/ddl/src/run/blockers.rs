@@ -146,7 +146,7 @@ fn refusal(error: &ServerError) -> String {
         ""
     };
     format!(
-        "to read the locks, pgrig lets the statement wait for locks of its own on the tables, and the server refused these ({}){remedy}",
+        "to read the locks, pgrig locks the tables itself and lets the statement wait, and the server refused the locks of pgrig ({}){remedy}",
         error.message
     )
 }

@@ -166,7 +166,8 @@ fn remedy(error: &ServerError) -> Option<&'static str> {
         }
         state if of_missing.contains(state) => Some(missing::REMEDY),
         state if *state == SqlState::DUPLICATE_OBJECT && error.message.starts_with("role ") => Some(
-            "the server had this role before, perhaps from a pgrig that was killed: drop it, or create it only if pg_roles does not have it",
+            "the server already had this role, perhaps from a pgrig that was killed: drop the role, or create it only if it is not in \
+             pg_roles",
         ),
         state if [SqlState::DUPLICATE_OBJECT, SqlState::DUPLICATE_DATABASE].contains(state) => Some(
             "pgrig runs the migration several times: remove statements that create objects of the whole server, such as roles",

@@ -67,7 +67,8 @@ fn following(before: &[usize], remedy: &str) -> String {
         [first @ .., last] => format!("statements {} and {last}", first.join(", ")),
     };
     format!(
-        "this failure may follow from the failure of {statements}: first mend {statements}. If the object is still missing then: {remedy}"
+        "this failure may follow from the failure of {statements}: first correct {statements}. If the object is then still missing: \
+         {remedy}"
     )
 }
 
@@ -87,8 +88,8 @@ mod tests {
     fn a_failure_before_is_told() {
         assert_eq!(following(&[], "add it"), "add it");
         let one = following(&[2], "add it");
-        assert!(one.contains("the failure of statement 2: first mend statement 2. "), "{one}");
-        assert!(one.ends_with("missing then: add it"), "{one}");
+        assert!(one.contains("the failure of statement 2: first correct statement 2. "), "{one}");
+        assert!(one.ends_with("then still missing: add it"), "{one}");
         assert!(following(&[2, 3, 5], "add it").contains("statements 2, 3 and 5: "));
     }
 }

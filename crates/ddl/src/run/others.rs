@@ -59,8 +59,8 @@ impl Others {
         let more = self.changed.len() - names.len();
         let more = if more > 0 { format!(" and {more} more") } else { String::new() };
         Some(format!(
-            "other sessions wrote in other databases of the server ({}{more}: the server has counted {} changed rows) while pgrig measured: the WAL of \
-             statements includes theirs, and seconds and stalls may be too long. For the figures of the migration alone, measure on a server that nobody \
+            "other sessions wrote in other databases of the server ({}{more}: the server has counted {} changed rows) while pgrig measured: the \
+             WAL of statements includes the WAL of these sessions, and seconds and stalls may be too long. For the figures of the migration alone, measure on a server that nobody \
              else uses",
             names.join(", "),
             grouped(rows.unsigned_abs())

@@ -68,8 +68,8 @@ pub(crate) async fn take_over(
     let checkpoints = Checkpoints::of(wal, row.get("completion"), row.get("timeout"));
     let is_few = row.get::<_, bool>("has_workers") && memory.shared_buffers < FEW_BUFFERS;
     warnings.extend(is_few.then(|| {
-        "shared_buffers is less than 64 MB: with io_method = worker, the seconds of scans vary widely from run to run; set it to the \
-         value of the server for which you want to know"
+        "shared_buffers is less than 64 MB: with io_method = worker, the seconds of scans vary widely from run to run: set \
+         shared_buffers to the value of your server"
             .to_owned()
     }));
     Ok(Conditions { settings, of_server, memory, checkpoints, warnings })

@@ -152,8 +152,8 @@ fn warning(rule: &Rule, tables: &Tables, error: &ConnectError) -> String {
     };
     let message = failure::of(error).message;
     format!(
-        "the generated rows may not satisfy {shown}, which the migration adds, because the tables before the migration do not take it \
-         ({message}). If a statement fails because of it, give other values with --column"
+        "the generated rows may not satisfy {shown}, which the migration adds, because pgrig could not add it to the tables before the \
+         migration ({message}). If a statement fails because of it, give other values with --column"
     )
 }
 

@@ -238,7 +238,10 @@ fn roles_of_a_schema_are_dropped_with_the_databases() {
 
         let error = of(&format!("DO $$ BEGIN CREATE ROLE app_owner; END $$; {table}")).unwrap_err();
         assert!(matches!(error, DdlError::SchemaRoles { .. }), "{release}: {error}");
-        assert_says(&error.to_string(), &["creates roles (app_owner)", "only if pg_roles does not have it"]);
+        assert_says(
+            &error.to_string(),
+            &["creates roles (app_owner)", "only if the role is not in pg_roles"],
+        );
         assert_eq!(failure::Classified::class(&error), failure::Class::Request);
         assert_eq!(left(&server), Vec::<String>::new(), "{release}");
     }
@@ -257,7 +260,7 @@ fn a_role_that_cannot_be_dropped_is_named() {
     let (one, failed) = outcome.failed().next().unwrap();
     assert_eq!((one.number, outcome.failed().count()), (1, 1), "{failed:?}");
     assert_says(&failed.message, &["role \"app_stays\" already exists"]);
-    assert_says(failed.remedy.as_deref().unwrap(), &["drop it, or create it only if"]);
+    assert_says(failed.remedy.as_deref().unwrap(), &["drop the role, or create it only if"]);
     assert_says(
         &warned.0.join("\n"),
         &["could not drop role app_stays, which this run made: ", "privileges for database postgres"],
@@ -321,7 +324,7 @@ fn a_role_that_nothing_proves_to_be_of_the_run_stays() {
     let (one, failed) = outcome.failed().next().unwrap();
     assert_eq!((one.number, outcome.failed().count()), (1, 1), "{failed:?}");
     assert_says(&failed.message, &["role \"app_late\" already exists"]);
-    assert_says(failed.remedy.as_deref().unwrap(), &["drop it, or create it only if"]);
+    assert_says(failed.remedy.as_deref().unwrap(), &["drop the role, or create it only if"]);
     assert_says(&warned.0.join("\n"), &["role app_late is new on the server", "run DROP ROLE app_late"]);
     assert_eq!(left(&server), ["app_late"]);
 }

@@ -167,7 +167,7 @@ fn rows_that_the_schema_inserts_are_named() {
 
 #[test]
 fn rows_that_conflict_with_those_of_the_copy_are_told() {
-    let conflict = ", because each of its rows conflicts with one that is there";
+    let conflict = ", because each of its rows conflicts with an existing row";
     let conditions = ", because no generated row satisfies its conditions";
     let cases = [
         ("INSERT INTO users VALUES (1, 'x'), (2, 'y') ON CONFLICT DO NOTHING", Some(conflict)),

@@ -280,7 +280,9 @@ impl SpaceRule {
         let floor = self.floor + unfrozen;
         let few_and_images = || match unfrozen {
             0 => few(),
-            unfrozen => format!("{}, and images of {} that freezing may log", few(), bytes(unfrozen)),
+            unfrozen => {
+                format!("{}, and images of {}, which freezing may write to WAL", few(), bytes(unfrozen))
+            }
         };
         match &self.growth {
             Growth::Little => Headroom { bytes: self.floor, because: few() },
@@ -364,7 +366,11 @@ mod tests {
         rule.hold_unfrozen(50 * MB);
         let slow = rule.on_volume(0, &reading(1400 * MB));
         assert_eq!(slow.bytes, (4 * 16 + 50) * MB + DATA_MARGIN);
-        assert!(slow.because.contains("images of 50.0 MB that freezing may log"), "{}", slow.because);
+        assert!(
+            slow.because.contains("images of 50.0 MB, which freezing may write to WAL"),
+            "{}",
+            slow.because
+        );
         assert_eq!(rule.on_volume(0, &reading(0)).bytes, 1300 * MB + DATA_MARGIN, "images are a part of it");
     }
 

@@ -387,8 +387,8 @@ fn locks(statements: &[Statement]) -> Section {
     if let Some(longest) = longest {
         let caption = format!(
             "Locks that block reads or writes of rows, and how long each is held (medians at the largest measured size): a lock stays \
-             until the transaction ends, so later statements of the transaction extend it. The longest that blocks {} is held for {} \
-             ({}).",
+             until the transaction ends, so later statements of the transaction extend it. The longest lock that blocks {} is held for \
+                 {} ({}).",
             longest.blocked,
             Quantity::Seconds.text(longest.held),
             longest.name
@@ -401,7 +401,7 @@ fn locks(statements: &[Statement]) -> Section {
     } else {
         let is_unknown = |one: &Statement| one.found.is_some_and(|found| found["unknown_locks"].is_string());
         let text = if statements.iter().any(is_unknown) {
-            "No lock was seen that blocks reads or writes of rows. Not all locks are known."
+            "pgrig saw no lock that blocks reads or writes of rows. Not all locks are known."
         } else {
             "No statement takes a lock that blocks reads or writes of rows."
         };

@@ -115,15 +115,15 @@ pub(super) fn section(runs: &[&Run], names: &[String], is_compared: bool) -> Opt
         vec!["Circles are single values, a dot is their median, the bar its 95 % interval, or their range if they are fewer than six. The axis need not start at zero.".to_owned()];
     if !is_compared && runs.len() >= FEWEST {
         text.push(
-            "One lasting change of 5 % or more is marked, where the ranks of the runs before and after it differ more than chance makes them \
-             (Pettitt's test): of 100 reports on runs in which nothing changes, one marks a change. That holds for runs that do not \
-             depend on each other: a machine that slowly drifts shows changes, too. Single runs that stand out, and a change that is undone \
-             later, are not marked."
+            "pgrig marks one lasting change of 5 % or more, if the ranks of the runs before it and after it differ by more than chance \
+             explains (Pettitt's test). Of 100 reports on runs without a change, one marks a change. This holds for independent runs: if \
+             the machine slowly becomes faster or slower, pgrig marks a change, too. It does not mark single outliers, or a change that \
+             is undone later."
                 .to_owned(),
         );
     }
     if !is_compared && runs.len() < FEWEST {
-        text.push("No change is looked for in fewer than 10 runs.".to_owned());
+        text.push("With fewer than 10 runs, pgrig looks for no change.".to_owned());
     }
     (!plots.is_empty()).then(|| Section { title: "History".to_owned(), text, plots, ..Section::default() })
 }

@@ -284,7 +284,7 @@ fn failures_beside_readers_and_writers_are_reported() {
         "Not probed: public.log: it has no key.",
         "The writer of public.orders failed at statement 4: relation does not exist.",
         "failed: could not serialize access. Its waits are those before the failure.",
-        "(waits for a kept lock count for statement 3; the statement failed) |",
+        "(waits for a lock that statement 3 holds count for that statement; the statement failed) |",
         "behind an open transaction)",
     ] {
         assert_eq!(text.matches(told).count(), 1, "{told}: {text}");

@@ -28,7 +28,7 @@ fn forecast(text: &str) -> &str {
 fn a_pull_request_shows_that_the_time_is_not_known() {
     let text = markdown(&[of(true, &["items.at"])]);
     let reason = "the default partition rest has no generated rows";
-    assert!(text.contains("The time in the original is not known of statement 8, ALTER TABLE"), "{text}");
+    assert!(text.contains("The time of statement 8, ALTER TABLE"), "{text}");
     let advice = "give values outside the bounds of all other partitions with --column 'items.at=SPEC'.";
     assert!(text.contains(&format!("{reason}. To measure it, {advice}")), "{text}");
     let row = forecast(&text);
@@ -68,8 +68,7 @@ fn an_unknown_time_zone_is_told_unless_the_table_was_rewritten() {
         })
     };
     let text = markdown(&[of("catalog-only")]);
-    let reason =
-        "whether PostgreSQL rewrites the table (orders.placed), and that of the original is not known";
+    let reason = "whether PostgreSQL rewrites the table (orders.placed), and the time zone of the original is not known";
     assert!(text.contains(&format!("{reason}. To measure it, give the time zone of")), "{text}");
     assert!(forecast(&text).contains(reason), "{text}");
     let redacted = markdown(&redacted(&[of("catalog-only")]).unwrap());

@@ -128,10 +128,10 @@ fn a_history_is_marked_only_where_it_changes() {
         ),
         "{page}"
     );
-    assert!(page.contains("◀ changed:") && page.contains("of 100 reports"));
+    assert!(page.contains("◀ changed:") && page.contains("Of 100 reports"));
     let page = html(&history(25, 1.0));
     assert!(page.contains("No lasting change is marked") && !page.contains("◀ changed:"));
-    assert!(html(&history(9, 1.0)).contains("No change is looked for"));
+    assert!(html(&history(9, 1.0)).contains("pgrig looks for no change"));
     // Each run is drawn where its document says.
     let svg = plot(&changed, "tps-figure-1.svg");
     let axis = attribute(&svg, "data-axis");

@@ -303,7 +303,11 @@ impl Refusal {
     pub(super) fn not_lent(name: &str) -> Self {
         let error =
             format!("{} is not lent: it is a template, a spare, or will be dropped", quote::identifier(name));
-        Self::new(409, error, "only a lent database can be kept or renewed: pgrig testdb list")
+        Self::new(
+            409,
+            error,
+            "only a lent database can be kept or renewed: pgrig testdb list shows the lent databases",
+        )
     }
 }
 

@@ -52,7 +52,7 @@ pub enum RestoreError {
     },
     /// A server on a copy would write to the place to which a link leads.
     #[error(
-        "{path} has the link {link}: a server that runs on a copy would change the files to which it leads. Unpack the backup, replace the \
+        "{path} has the link {link}: a server on a copy would change the files behind this link. Unpack the backup, replace the \
          link by a directory or file of its own, and give the directory", path = .path.display()
     )]
     Link {
@@ -63,8 +63,8 @@ pub enum RestoreError {
     },
     /// A part of a chain of backups.
     #[error(
-        "{path} is an incremental backup, which cannot be restored alone: make a full backup of it and the earlier ones with pg_combinebackup, and \
-         give that", path = .path.display()
+        "{path} is an incremental backup, which cannot be restored alone: combine it with the earlier backups into a full backup \
+         (pg_combinebackup), and give the full backup", path = .path.display()
     )]
     Incremental {
         /// The backup.
@@ -105,8 +105,8 @@ pub enum RestoreError {
     },
     /// The client programs are too old.
     #[error(
-        "{path} was made by a later pg_dump than the programs in {dir} ({version}): install client programs of the newest version, or give their directory: \
-         --bin DIR", path = .path.display(), dir = .dir.display()
+        "the programs in {dir} ({version}) are older than the pg_dump that made {path}: install client programs of the newest version, \
+         or give their directory: --bin DIR", path = .path.display(), dir = .dir.display()
     )]
     OldPrograms {
         /// The backup.

@@ -198,7 +198,7 @@ impl<'p> Selection<'p> {
         let begun: Vec<&Saved> = all.iter().filter(|saved| saved.head.id.starts_with(word)).collect();
         match begun.as_slice() {
             [] => Err(Usage(format!(
-                "\"{shown}\" names no run: no saved run has this id or label (pgrig runs list shows them){}",
+                "\"{shown}\" names no run: no saved run has this id or label (pgrig runs list shows the runs){}",
                 match Path::new(word) {
                     path if takes_files && path.is_dir() => ", and the directory of this name is not a file",
                     path if path.exists() => ", and this command takes no file",
@@ -306,7 +306,7 @@ impl<'w> Latest<'w> {
                 let (word, verb) = (plain(self.word), plain(verb));
                 let known = VERBS.join(", ");
                 return Usage(format!(
-                    "no run {word}: {verb} is no command that saves runs: give one of {known}"
+                    "there is no run {word}, because {verb} saves no runs: give one of {known}"
                 ));
             }
             let of_verb = self.verb.map_or_else(String::new, |verb| format!(" of {}", plain(verb)));

@@ -13,8 +13,10 @@ const FIGURES: &str = "Judge these figures, separated by commas: tps,p99,wal. Mo
 
 /// Run pgrig commands in alternating rounds, and judge whether their results differ
 ///
-/// Each round runs each COMMAND once, in random order. A slow phase of the machine then affects all commands alike. The
-/// first command is the baseline: pgrig compares each other command with it, round by round, with an exact test. All COMMANDs must have the same verb (fill, blockio, micro, tps or testdb bench); their options may differ: server, version, settings, script.
+/// Each round runs each COMMAND once, in random order. A slow phase of the machine then affects all commands alike. The first
+/// command is the baseline. pgrig compares every other command with the baseline, round by round, by an exact test. All COMMANDs
+/// must have the same verb (fill, blockio, micro, tps or testdb bench); their options may differ: server, version, settings,
+/// script.
 #[derive(Debug, Args)]
 #[command(mut_arg("figures", |figures| figures.help(FIGURES)), after_help = "A COMMAND that \
     starts a server also stops it. To keep a server running between the rounds, run pgrig server start first. Do not do \

@@ -58,8 +58,8 @@ pub(crate) enum BackupAction {
     (PGHOST, PGPORT, PGUSER, PGDATABASE, PGPASSWORD) set for the database.\n\
     Each of these becomes one quoted word:\n  \
     {backup}    directory of the backup; empty before the backup\n  \
-    {restore}   empty directory, into which --tool-restore has to restore the data\n              \
-    directory, with the WAL that it needs in pg_wal\n  \
+    {restore}   empty directory; --tool-restore has to restore the data directory\n              \
+    into it, and to put the WAL that recovery needs into its pg_wal\n  \
     {url}       URL of the database, without a password\n  \
     {data}      data directory of the server, if it is on this machine\n  \
     {time}      for --tool-restore: the time to which it has to restore. The\n              \
@@ -91,7 +91,8 @@ pub(crate) struct RehearseArgs {
     #[arg(long, value_name = "DIR", help_heading = "Backups")]
     pub(crate) bin: Option<PathBuf>,
 
-    /// Do not look up rows by their primary keys while backups run (otherwise 50 each second, in one session; pgrig prints their latencies)
+    /// Do not look up rows by their primary keys while backups run. By default, pgrig looks up 50 rows each second in one
+    /// session, and prints the latencies
     #[arg(long, help_heading = "Backups")]
     pub(crate) no_probe: bool,
 
@@ -123,8 +124,8 @@ pub(crate) struct RehearseArgs {
 ///
 /// The verdict is "whole", "no damage found" or "damaged" (see below).
 ///
-/// With --restore, unless the backup is damaged, pgrig then restores it into a scratch server of its own and reads all of it. A backup can contain any SQL, which
-/// runs as a superuser of that server: restore only backups that you trust.
+/// With --restore, pgrig then restores an undamaged backup into a scratch server of its own, and reads all its data. A backup can
+/// contain any SQL, which runs as a superuser of that server: restore only backups that you trust.
 #[derive(Debug, Args)]
 #[command(after_help = "Verdicts:\n  \
     whole            all that a restore needs has checksums, and each is right\n  \

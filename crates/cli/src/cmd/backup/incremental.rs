@@ -41,7 +41,7 @@ pub(super) fn parts(outcome: &Outcome) -> Option<String> {
     }
     align_right(&mut table, 0..header.len());
     Some(format!(
-        "\nincremental backups, medians: size and backup above are those of both parts\n{}",
+        "\nincremental backups, medians: size and backup above include both parts\n{}",
         trimmed(&table)
     ))
 }

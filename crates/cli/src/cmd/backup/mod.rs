@@ -39,7 +39,8 @@ pub(crate) fn run(arguments: &BackupArgs, printer: &Printer) -> Result<(), Failu
         BackupAction::Rehearse(arguments) if arguments.sized.any() => sized::run(arguments, printer),
         BackupAction::Rehearse(arguments) => {
             arguments.refuse_forecasts()?;
-            on_server(&arguments.server, &mut Builder::new_multi_thread(), printer, async |home, chosen| {
+            let server = arguments.server.planned(arguments.explain);
+            on_server(&server, &mut Builder::new_multi_thread(), printer, async |home, chosen| {
                 Box::pin(rehearse(arguments, home, chosen, printer)).await
             })
         }

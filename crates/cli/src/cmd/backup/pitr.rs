@@ -45,12 +45,13 @@ pub(super) fn parts(outcome: &Outcome) -> Option<String> {
     }
     align_right(&mut table, 1..header.len());
     let mut text = format!(
-        "\nrecovery to a point in time, medians: size and restore above are those of both parts\n{}",
+        "\nrecovery to a point in time, medians: size and restore above include both parts\n{}",
         trimmed(&table)
     );
     let _ = write!(
         text,
-        "\n  {} rows of the table of commit times are from before the target times, and all are there; {} are from later, and none is there",
+        "\n  {} rows of the table of commit times were committed before the target times, and all are present; {} were committed later, \
+         and none is present",
         grouped(before),
         grouped(after)
     );

@@ -84,10 +84,11 @@ fn data(origin: &str, sizes: &Sizes) -> String {
     let measured: Vec<String> = sizes.measured.iter().map(|size| bytes(*size)).collect();
     let memory = memory();
     let lack = if sizes.lack_backup_times(memory) {
-        "; at this --up-to, backup and restore times will not be known, and perhaps not the disk space of dumps: pgrig will print the \
-         --up-to to give"
+        "; with this --up-to, pgrig cannot forecast backup and restore times, and perhaps not the disk space of dumps: it will print the \
+         --up-to that you need"
     } else if sizes.lack_restore_times(memory) {
-        "; at this --up-to, restore times will not be known, and perhaps not the disk space of dumps: pgrig will print the --up-to to give"
+        "; with this --up-to, pgrig cannot forecast restore times, and perhaps not the disk space of dumps: it will print the --up-to \
+         that you need"
     } else {
         ""
     };
@@ -171,7 +172,7 @@ pub(super) fn further(all: &[Summary], plan: &Plan) -> String {
         text += " (–: not known, because pgrig cannot see the processes of this server)";
     }
     if plan.sizes.is_none() && all.iter().any(|one| one.backup_cpu.server.is_some()) {
-        text += "; in the backup, that of all processes of the server, also for other sessions";
+        text += "; for the backup, the server's CPU time includes all its processes, also those of other sessions";
     }
     if plan.network {
         text += "\nnetwork: bytes from the server and to the server, in one more backup, which was not timed";
@@ -206,15 +207,15 @@ fn counted_bytes(one: &Summary) -> String {
 pub(super) fn verified(all: &[Summary]) -> String {
     let mut text = "\nrestored and verified".to_owned();
     for (witness, how) in [
-        (Witness::SameSnapshot, "the hash of each table is that of the dumped snapshot"),
+        (Witness::SameSnapshot, "each table has the same hash as in the dumped snapshot"),
         (
             Witness::Unchanged,
-            "pg_verifybackup; the hash of each logged table is the original's, in which no transaction ran meanwhile",
+            "pg_verifybackup; each logged table has the same hash as in the original, in which no transaction ran meanwhile",
         ),
         (
             Witness::PointInTime,
-            "pg_verifybackup; the hash of each logged table is that of the target time; all rows that were committed before are there, and none \
-             that was committed after",
+            "pg_verifybackup; each logged table has the hash of the target time; all rows committed before that time are present, and \
+             none committed after it",
         ),
         (
             Witness::Changed,

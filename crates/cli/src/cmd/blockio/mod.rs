@@ -25,7 +25,8 @@ pub(crate) fn run(arguments: &BlockioArgs, printer: &Printer) -> Result<(), Fail
     request.check()?;
     let baseline = arguments.baseline.as_deref().map(|word| baseline(word, &request, printer)).transpose()?;
     // One thread: an answer then reaches the task that times it without waking another thread.
-    on_server(&arguments.server, &mut Builder::new_current_thread(), printer, async |home, chosen| {
+    let server = arguments.server.planned(arguments.explain);
+    on_server(&server, &mut Builder::new_current_thread(), printer, async |home, chosen| {
         measure(arguments, &request, baseline.as_ref(), home, chosen, printer).await
     })
 }

@@ -153,7 +153,7 @@ fn in_short(statements: &[StatementOutcome], kept: Option<usize>) -> String {
     let kept = stalls().any(|stall| stall.counts_for.is_some()).then(|| {
         let waits = if longest.is_some() { "longer waits" } else { "waits" };
         let of = kept.map_or("an earlier statement".to_owned(), |number| format!("statement {number}"));
-        format!(", {waits} for a kept lock count for {of}")
+        format!(", {waits} for a lock that {of} holds count for that statement")
     });
     let is_failed = stalls().any(|stall| stall.failed.is_some());
     let failed = if is_failed { ", failed beside readers and writers" } else { "" };
@@ -197,7 +197,7 @@ fn waits(stall: &Stall) -> String {
     let mut parts = vec![own.join(", ")];
     parts.extend(stall.counts_for.map(|number| {
         let longer = if own.is_empty() { "waits" } else { "longer waits" };
-        format!("{longer} for a kept lock count for statement {number}")
+        format!("{longer} for a lock that statement {number} holds count for that statement")
     }));
     parts.extend(stall.failed.as_ref().map(|failed| format!("it failed: {failed}")));
     parts.retain(|part| !part.is_empty());

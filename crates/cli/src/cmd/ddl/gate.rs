@@ -173,8 +173,8 @@ pub(crate) fn failed(gates: &[Gate], outcome: &Outcome) -> Vec<String> {
     let warning = |one: &StatementOutcome| {
         let failed = one.stall.as_ref()?.failed.as_ref()?;
         Some(format!(
-            "statement {} failed beside readers and writers: {failed}. So its stall is not known: it may be longer than the waits before \
-             the failure",
+            "statement {} failed beside readers and writers: {failed}. So its stall is not known, and may be longer than the waits \
+             before the failure",
             one.number
         ))
     };

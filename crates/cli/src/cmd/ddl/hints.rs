@@ -75,7 +75,8 @@ fn moving(keeper: &Keeper) -> String {
         several => (format!("statements {}", several.join(", ")), "block", "them"),
     };
     format!(
-        "hint: {subject} {verb} reads and writes of {} until the end of the transaction, and later statements take most of its time: move \
+        "hint: {subject} {verb} reads and writes of {} until the end of the transaction, and later statements take most of the \
+         transaction's time: move \
          {object} to the end of the transaction, or into a later migration",
         keeper.tables.join(", ")
     )
@@ -91,7 +92,7 @@ fn limiting(statements: &[&Statement], number: usize, is_in_transaction: bool) -
     )];
     hints.extend(limits::to_lift(statements, number).map(|later| {
         format!(
-            "hint: this SET lock_timeout stays in force, and statement {later} fails under it if an older transaction stays open longer: \
+            "hint: this SET lock_timeout stays in force. If an older transaction stays open longer than that, statement {later} fails: \
              put the following statement before statement {later}:\n  RESET lock_timeout;"
         )
     }));

@@ -46,7 +46,7 @@ pub(crate) fn request(request: &Request) -> String {
         Effort::Full => "to time it, five times at each of two smaller sizes, and three times at the largest",
     };
     text + &format!(
-        "\n\npgrig runs the migration on empty tables, to see which tables it uses, and fills those up to {}. It runs each \
+        "\n\npgrig runs the migration on empty tables, to see which tables the migration uses, and fills these tables up to {}. It runs each \
          measured statement in copies of the database: to read what the statement does, and {runs}.",
         bytes(request.up_to)
     )

@@ -36,7 +36,7 @@ fn warning(number: usize, tables: &[&Thinned], later: &[usize]) -> String {
         .map(|table| format!("--column '{}.COLUMN=SPEC'", table.table.replace('\'', r"'\''")))
         .collect();
     format!(
-        "after statement {number}, {} are removed, so the {time} that of the rows left. If {works} on more rows in the original, give values that are not \
+        "after statement {number}, {} are removed, so the {time} for the remaining rows only. If {works} on more rows in the original, give values that are not \
          removed, with {}",
         removed(tables),
         options.join(" and ")

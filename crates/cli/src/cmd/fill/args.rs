@@ -219,8 +219,8 @@ pub(crate) struct FillArgs {
     #[arg(long, value_name = "N", value_parser = up_to::<u16>(MOST_TRIALS), help_heading = "pgbench's tables")]
     pub(crate) trials: Option<u16>,
 
-    /// Fill the data volume until only the space that the server needs for WAL and checkpoints is left (to leave more free, give
-    /// --reserve). pgrig sees the free space only if it runs on the server's machine as root or as the server's user. Otherwise it prints
+    /// Fill the data volume, except for the space that the server needs for WAL and checkpoints. To leave more space free, give
+    /// --reserve. pgrig sees the free space only if it runs on the server's machine as root or as the server's user. Otherwise it prints
     /// a warning, and fills until the server reports a full disk. With tables of your own, --brim, --until-free and --probe need --table
     #[arg(long, help_heading = "Limits", conflicts_with = "until_free")]
     pub(crate) brim: bool,

@@ -66,7 +66,8 @@ pub(crate) fn run(arguments: &FillArgs, printer: &Printer) -> Result<(), Failure
         single.check()?;
     }
     let spent = Cell::new(None);
-    on_server(&arguments.server, &mut Builder::new_multi_thread(), printer, async |home, chosen| {
+    let server = arguments.server.planned(arguments.explain);
+    on_server(&server, &mut Builder::new_multi_thread(), printer, async |home, chosen| {
         if chosen.target.dbname() == "template1" {
             let text = "template1 is the template of every new database, which would get the tables, too: give another database with -d";
             return Err(Usage(text.to_owned()).into());
@@ -278,14 +279,13 @@ pub(crate) async fn clear_abandoned(
     for abandoned in fill::remove_abandoned(&chosen.target, connection, survey, &records(home)).await {
         match abandoned {
             Abandoned::Removed { pid, files, bytes: size } => printer.say(format!(
-                "pgrig removed {} ({}) that a crash of the server left behind from a fill by direct pages \
-                 (pgrig process {pid})",
+                "pgrig removed {} ({}) that a fill by --method direct (pgrig process {pid}) left behind when the server crashed",
                 counted(files as u64, "file"),
                 bytes(size)
             )),
             Abandoned::Left { record, why } => printer.warn(format!(
-                "a crash of the server may have left files of a fill by direct pages, and pgrig did not remove them: {why}. {} lists \
-                 them: check them, and delete those that no relation uses",
+                "a crash of the server may have left files of a fill by --method direct, and pgrig did not remove them: {why}. {} lists \
+                 the files: check them, and delete those that no relation uses",
                 record.display()
             )),
         }

@@ -307,8 +307,8 @@ impl FillArgs {
         if self.exclude_table.is_empty() {
             return Ok(None);
         }
-        let text = "--exclude-table is for several tables; --brim, --until-free and --probe are for one table, and so are --for, \
-                    --mark and --wait-for-space without SIZE, --rows or --scale: leave out --exclude-table, or these options";
+        let text = "--exclude-table is for several tables. --brim, --until-free and --probe are for one table; without SIZE, --rows or \
+            --scale, so are --for, --mark and --wait-for-space. Leave out --exclude-table, or these options";
         Err(Usage(text.to_owned()))
     }
 

@@ -4,11 +4,15 @@ use std::path::PathBuf;
 
 use clap::Args;
 
-/// Write a man page for pgrig and one for each of its commands into a directory, for packages
+/// Write man pages for pgrig and each of its commands into a directory
+///
+/// The packages of pgrig contain these pages. If you installed pgrig in another way, write them into a directory that man searches.
 #[derive(Debug, Args)]
-#[command(after_help = "Example:\n  pgrig man man1 && man -l man1/pgrig-fill.1")]
+#[command(after_help = "Examples:\n  \
+    pgrig man man1                      # for a package\n  \
+    pgrig man .local/share/man/man1     # in your home directory, for yourself")]
 pub(crate) struct ManArgs {
-    /// Directory, which is created if it does not exist; existing pages in it are overwritten
+    /// Directory for the pages. pgrig creates it if it does not exist, and overwrites pages of the same names
     #[arg(value_name = "DIR")]
     pub(crate) directory: PathBuf,
 }

@@ -5,7 +5,7 @@ use clap::Args;
 use crate::app::args::label;
 use crate::app::runs::RUN;
 
-/// Combine the parts of a run of tps or fill that several processes shared
+/// Combine the parts of a run of tps or fill into one run
 ///
 /// The parts are runs of pgrig tps --part I/N, or of pgrig fill --part I/N, against one server. For tps, merge adds
 /// counts and histograms of latencies, second by second on the server's clock, so percentiles are those of all

@@ -111,7 +111,8 @@ pub(crate) struct MicroArgs {
     #[arg(long, value_name = "SCHEMA", help_heading = "Method")]
     pub(crate) schema: Option<String>,
 
-    /// Print the plan and the EXPLAIN output of each statement, and exit without measuring
+    /// Print the plan and the EXPLAIN output of each statement, and exit without measuring. For the plan, pgrig runs --setup and
+    /// --teardown, and creates the tables of --ddl, which it drops again
     #[arg(long, visible_alias = "dry-run", help_heading = "Output")]
     pub(crate) explain: bool,
 

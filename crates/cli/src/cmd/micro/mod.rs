@@ -34,7 +34,8 @@ pub(crate) fn run(arguments: &MicroArgs, printer: &Printer) -> Result<(), Failur
     let request = arguments.request()?;
     request.check()?;
     // One thread: an answer then reaches the task that times it without waking another thread.
-    on_server(&arguments.server, &mut Builder::new_current_thread(), printer, async |home, chosen| {
+    let server = arguments.server.planned(arguments.explain);
+    on_server(&server, &mut Builder::new_current_thread(), printer, async |home, chosen| {
         let connection = chosen.connect(printer).await?;
         let bench =
             Conducted { arguments, request: &request, home, chosen, connection: &connection, printer };

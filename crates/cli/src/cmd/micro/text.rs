@@ -271,7 +271,7 @@ pub(crate) fn concluded(found: &Calibration) -> String {
             )
         }
         Some(Conclusion::TooFew { rows, budget }) => format!(
-            "too few samples of {} rows to find at which number of rows the times vary least: give --budget {budget}s, which is probably enough",
+            "too few samples of {} rows to find the number of rows at which the times vary least: give --budget {budget}s, which is probably enough",
             counts(&rows)
         ),
     };

@@ -10,7 +10,7 @@ use crate::app::duration::whole_seconds;
 /// Rows below which a value is replaced, unless asked otherwise.
 pub(crate) const K: u32 = 20;
 
-/// Capture a database's statistics as a model for test data; compare a database filled from it with the original
+/// Capture a database's statistics as a model for test data; compare a database that was filled from the model with the original
 ///
 /// A model is a TOML file. It contains the statements that create the schema, and statistics for each column. `pgrig fill
 /// --model` makes any number of rows from it. pgrig replaces each text value with another of the same length, and keeps the sort order. Enum labels, numbers and dates can stay in the model; before you pass it on, read `pgrig model show FILE --values`.
@@ -34,7 +34,7 @@ pub(crate) enum ModelAction {
     Capture(Box<CaptureArgs>),
     /// Print a model's tables and columns
     Show(ShowArgs),
-    /// Compare a copy's statistics, and with --queries its plans, with those of the original
+    /// Compare the statistics of a copy (with --queries, also its query plans) with those of the original
     ///
     /// pgrig compares each value in pg_stats (a field). ANALYZE reads a random sample, so its results vary.
     /// pgrig therefore runs ANALYZE five times on the copy, and takes the median of each field. With
@@ -63,14 +63,14 @@ pub(crate) struct CaptureArgs {
 
     /// Replace each number, date or time that occurs in fewer than ROWS rows with a random value between the next smaller and the next
     /// larger value in the statistics. If these two are close, the original value can stay in the model. If a column contains long
-    /// numbers, such as phone numbers, and a number occurs in fewer than ROWS rows on average, replace all of them. For a table
+    /// numbers, such as phone numbers, and a number occurs in fewer than ROWS rows on average, replace all numbers of the column. For a table
     /// with fewer than ROWS rows, record only the number of rows. (pgrig replaces texts in any case.)
     #[arg(long, value_name = "ROWS", default_value_t = K, help_heading = "Privacy")]
     pub(crate) k: u32,
 
     /// Do not replace the texts of this column: TABLE.COLUMN; may be repeated. The model then contains the
     /// column's most common texts and the bounds of its histogram, even those that occur in fewer than --k
-    /// rows. Of a column with long numbers (see --k), keep only the numbers that occur in at least --k rows
+    /// rows. For a column with long numbers (see --k), keep only the numbers that occur in at least --k rows
     #[arg(long, value_name = "COLUMN", help_heading = "Privacy")]
     pub(crate) keep_values: Vec<String>,
 
@@ -151,7 +151,7 @@ pub(crate) struct CheckArgs {
     pub(crate) execute_timeout: u64,
 
     /// Also read both databases' tables (only a sample of the rows of large tables). Compare the distributions of columns, of pairs of
-    /// columns, and of the number of rows that reference one row, and check that all foreign keys hold
+    /// columns, and of the number of rows that reference one row. Check that all foreign keys hold
     #[arg(long, help_heading = "Check")]
     pub(crate) columns: bool,
 

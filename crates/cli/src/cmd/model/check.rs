@@ -156,7 +156,7 @@ fn queries(directory: &Path) -> Result<Vec<Query>, Failure> {
     let failed = |error: std::io::Error| {
         let why = match error.kind() {
             ErrorKind::NotFound => "the directory does not exist; check the path".to_owned(),
-            ErrorKind::NotADirectory => "it is not a directory; give one with files *.sql".to_owned(),
+            ErrorKind::NotADirectory => "it is not a directory; give a directory with files *.sql".to_owned(),
             _ => error.to_string(),
         };
         Usage(format!("--queries {}: {why}", directory.display()))
@@ -419,12 +419,12 @@ fn not_promised(original: &Original) -> String {
         Original::Database(_) => false,
     };
     if asked {
-        return "a model does not reproduce dependence that only three or more columns together show, nor dependence between \
-                columns of different tables"
+        return "a model does not reproduce dependence among three or more columns that no two of them show, or dependence between \
+            columns of different tables"
             .to_owned();
     }
-    "a model captured without --aggregates does not reproduce sizes of joins, rows for each row of a referenced \
-     table, and dependence between columns without extended statistics: to include them, capture with --aggregates"
+    "a model captured without --aggregates does not reproduce sizes of joins, how many rows reference one row, and dependence between \
+     columns without extended statistics: to include them, capture with --aggregates"
         .to_owned()
 }
 

@@ -113,7 +113,8 @@ fn explain(arguments: &CaptureArgs, printer: &Printer) -> Result<(), Failure> {
         let text = "capture reads catalogs, sizes, pg_stats and pg_stats_ext; no statement reads a table without --aggregates";
         return Ok(printer.result(text.to_owned())?);
     }
-    on_server(&arguments.server, &mut Builder::new_current_thread(), printer, async |_, chosen| {
+    let server = arguments.server.planned(true);
+    on_server(&server, &mut Builder::new_current_thread(), printer, async |_, chosen| {
         let connection = chosen.connect(printer).await?;
         let asked = Aggregates { k: arguments.k };
         let found = catalog::statements(&connection.client, arguments.schema.as_deref(), asked).await;
@@ -144,8 +145,8 @@ async fn answered<T>(
     tokio::select! {
         result = work => result,
         silence = silent => Err(MachineFailure(format!(
-            "no answer for {} s to: {}. The server ends a statement after {timeout} s ({option}), so the connection is lost: \
-             check the network and try again",
+            "no answer for {} s to: {}. The server should have cancelled the statement after {timeout} s ({option}), so the connection \
+             is probably lost: check the network, and try again",
             silence.lasts.as_secs(),
             silence.statement
         )).into()),

@@ -127,8 +127,8 @@ pub(super) fn warnings(model: &Model, role: &str) -> Vec<String> {
             table.columns.iter().filter(is_range).map(|column| column.name.as_str()).collect();
         if !ranges.is_empty() {
             warnings.push(format!(
-                "{}: these columns get random ranges in the copy, none of them empty, because pg_stats has statistics of ranges only \
-                 on PostgreSQL 17 and later, and pgrig uses those of PostgreSQL's own range types only: {}",
+                "{}: these columns get random ranges in the copy, none of them empty: {}. pg_stats has statistics of ranges from \
+                 PostgreSQL 17 on, and pgrig uses only those of PostgreSQL's own range types",
                 table.name,
                 ranges.join(", ")
             ));
@@ -143,8 +143,8 @@ pub(super) fn warnings(model: &Model, role: &str) -> Vec<String> {
             let options: Vec<String> =
                 narrow.iter().map(|column| format!("--keep-values {column}")).collect();
             warnings.push(format!(
-                "{}: pgrig replaces the texts by others of the same length. There are too few of these, so the copy has fewer \
-                 different texts, or sorts them in another order. If the model may contain the original texts, capture again with {}",
+                "{}: pgrig replaces the texts by others of the same length. There are too few other texts of these lengths, so the copy \
+                 has fewer different texts, or sorts them in another order. If the model may contain the original texts, capture again with {}",
                 narrow.join(", "),
                 options.join(" ")
             ));

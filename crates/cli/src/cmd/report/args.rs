@@ -29,7 +29,7 @@ pub(crate) struct ReportArgs {
     #[arg(short, long, value_name = "FILE")]
     pub(crate) output: Option<String>,
 
-    /// Write the report in this format [default: that of the name of FILE (.html, .md, .csv), else html]
+    /// Write the report in this format [default: by the ending of FILE (.html, .md, .csv), else html]
     #[arg(long, value_enum, value_name = "FORMAT")]
     pub(crate) format: Option<Format>,
 

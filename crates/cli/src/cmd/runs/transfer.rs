@@ -24,7 +24,7 @@ pub(crate) fn export(arguments: &ExportArgs, printer: &Printer) -> Result<(), Fa
     let unlabelled = selection.unlabelled()?;
     if unlabelled > 0 && arguments.runs.iter().any(|word| word == "*") {
         printer.warn(format!(
-            "* names no run without a label ({} not exported): to export them too, give their ids",
+            "* matches only labels, so pgrig did not export {} without a label: to export them, too, give their ids",
             runs(unlabelled)
         ));
     }

@@ -14,6 +14,7 @@ use pgserver::{
     Fetched, Home, Instance, InstanceState, Lifetime, Major, Running, ServerStatus, Spec, Status,
 };
 
+use crate::app::announce::announce;
 use crate::app::args::{EmbeddedArgs, InstanceName, ServerAction, ServerArgs};
 use crate::app::failure::{Context, Failure};
 use crate::app::instance::{existing, existing_to_use};
@@ -45,7 +46,7 @@ pub(crate) fn run(arguments: &ServerArgs, printer: &Printer) -> Result<(), Failu
 fn start(home: &Home, embedded: &EmbeddedArgs, tcp: bool, printer: &Printer) -> Result<(), Failure> {
     let spec = Spec { tcp: tcp.then_some(true), ..target::spec(embedded) };
     let running = Instance::open(home, spec)?.start_detached(&|event| printer.say(event))?;
-    target::announce(&running, home, printer);
+    announce(&running, home, printer);
     let instance = embedded.instance.as_deref().unwrap_or("default");
     recovery::put_back_own(home, instance, &target(&running), false, printer)?;
     check(&running, printer)?;

@@ -166,8 +166,8 @@ pub(crate) struct TpsArgs {
     #[arg(long, value_name = "DURATION", default_value = "60s", value_parser = seconds, help_heading = "Parts")]
     pub(crate) parts_timeout: Duration,
 
-    /// Give this to all parts: at the end, part 1 combines all into one run, as pgrig merge does, saves it, and writes its document to FILE
-    /// (- is standard output). The other parts send their documents through the server
+    /// Give this option to all parts. At the end, part 1 combines the parts into one run (as pgrig merge does), saves this run,
+    /// and writes its document to FILE (- is standard output). The other parts send their documents through the server
     #[arg(long, value_name = "FILE", conflicts_with = "matrix", help_heading = "Parts")]
     pub(crate) merge: Option<String>,
 
@@ -201,7 +201,12 @@ pub(crate) struct TpsServer {
 impl TpsServer {
     /// The server with this database or connection string.
     fn choice(&self, dbname: Option<&String>) -> ServerChoice {
-        ServerChoice { dbname: dbname.cloned(), address: self.address.clone(), may_change_sessions: true }
+        ServerChoice {
+            dbname: dbname.cloned(),
+            address: self.address.clone(),
+            may_change_sessions: true,
+            only_plans: false,
+        }
     }
 }
 

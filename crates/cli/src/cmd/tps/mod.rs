@@ -63,7 +63,8 @@ fn measured(arguments: &TpsArgs, printer: &Printer) -> Result<(), Failure> {
     if parsed.needs_tables() {
         refuse_new_instance(&arguments.server())?;
     }
-    on_server(&arguments.server(), &mut Builder::new_current_thread(), printer, async |home, chosen| {
+    let server = arguments.server().planned(arguments.explain);
+    on_server(&server, &mut Builder::new_current_thread(), printer, async |home, chosen| {
         let measured = measure(arguments, parsed, home, chosen, printer).await;
         measured.map_err(|failure| off_path(failure, chosen))
     })

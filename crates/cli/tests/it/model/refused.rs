@@ -203,7 +203,7 @@ fn what_cannot_be_is_said() {
         ),
         (
             format!("model check original copy --queries {model} --instance default"),
-            "it is not a directory; give one with files *.sql",
+            "it is not a directory; give a directory with files *.sql",
         ),
     ] {
         let ran = rig.run(&arguments);

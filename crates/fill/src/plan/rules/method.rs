@@ -84,7 +84,7 @@ impl Rules<'_> {
         if self.request.partitions.is_some() {
             return (
                 Method::FrozenCopy,
-                Some("each leaf is truncated, loaded and frozen in a transaction of its own"),
+                Some("each partition is truncated, loaded and frozen in a transaction of its own"),
             );
         }
         // An interrupted fill is completed with the method that it began with.

@@ -102,7 +102,7 @@ impl Rules<'_> {
         match method {
             Method::CreateTableAs => (NonZeroU16::MIN, "one statement"),
             Method::FrozenCopy | Method::Explode | Method::Reinsert if leaves > 1 => {
-                (one_a_leaf, "one for each core, each with its own leaf")
+                (one_a_leaf, "one for each core, each with its own partition")
             }
             Method::Explode => (NonZeroU16::MIN, "one table"),
             Method::Server => (
@@ -128,7 +128,7 @@ impl Rules<'_> {
                 "one stream inserts keys in ascending order, which fills index pages completely",
             ),
             None if possible.get() > 1 && !frozen_pays && !unlogged_pays => {
-                (possible, "parallel: either no VACUUM follows, or VACUUM rewrites every page in any case")
+                (possible, "parallel: no VACUUM follows, or VACUUM rewrites every page in any case")
             }
             None if possible.get() < 2 => {
                 (NonZeroU16::MIN, "with so few rows or cores, a second stream is not faster")

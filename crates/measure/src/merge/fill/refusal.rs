@@ -146,8 +146,8 @@ fn another_fill(one: &Run, other: &Run) -> Option<&'static str> {
     // The role may not ask for the system identifier.
     let started = |run: &Run| clocks(run).first().map(|clock| clock.server.0);
     (started(one) != started(other)).then_some(
-        "may be of different servers: their servers started at different times, and the role may not call pg_control_system(), which tells whether \
-         it is one server; run GRANT EXECUTE \
+        "may be of different servers: their servers started at different times, and the role may not call pg_control_system(), which \
+         would show whether they are one server; run GRANT EXECUTE \
          ON FUNCTION pg_control_system() TO this role, and repeat all parts",
     )
 }

@@ -230,7 +230,7 @@ fn verification(run: &Run, ways: &[String]) -> Option<Section> {
         let how = match verified["witness"].as_str() {
             Some("same-snapshot") => "hashes are those of the dumped snapshot".to_owned(),
             Some("unchanged") => {
-                "hashes are the original's, in which no transaction ran meanwhile".to_owned()
+                "hashes are those of the original, in which no transaction ran meanwhile".to_owned()
             }
             Some("point-in-time") => {
                 "hashes are those of the target time; all rows committed before are there, and none committed after"
@@ -263,7 +263,7 @@ fn verification(run: &Run, ways: &[String]) -> Option<Section> {
     let text = if is_compared {
         "Each backup was restored. The restored rows are equal to the original, constraints are valid, and indexes sound."
     } else {
-        "Each backup was restored. Of some, the rows could not be compared, because the original changed meanwhile."
+        "Each backup was restored. For some, pgrig could not compare the rows, because the original changed meanwhile."
     };
     let others = "Other databases of a base backup were read in the restored server, and not compared with the original.";
     let has_others =

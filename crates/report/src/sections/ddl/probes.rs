@@ -51,7 +51,8 @@ fn stopped(one: &Value, behind: &str) -> String {
 pub(super) fn remark(stall: Option<&Value>) -> String {
     let Some(stall) = stall else { return String::new() };
     let kept = stall["counts_for"].as_u64();
-    let kept = kept.map(|number| format!("waits for a kept lock count for statement {number}"));
+    let kept =
+        kept.map(|number| format!("waits for a lock that statement {number} holds count for that statement"));
     let failed = stall["failed"].is_string().then(|| "the statement failed".to_owned());
     let parts: Vec<String> = kept.into_iter().chain(failed).collect();
     if parts.is_empty() { String::new() } else { format!("({})", parts.join("; ")) }

@@ -11,7 +11,7 @@ pub(super) fn sentences(statements: &[Statement]) -> Vec<String> {
     let sentence = |one: &Statement| {
         let (reason, remedy) = (reason(one)?, remedy(one)?);
         let short = one.short();
-        Some(format!("The time in the original is not known of {short}: {reason}. To measure it, {remedy}."))
+        Some(format!("The time of {short} in the original is not known: {reason}. To measure it, {remedy}."))
     };
     statements.iter().filter_map(sentence).collect()
 }
@@ -45,7 +45,7 @@ pub(super) fn reason_of(
     let columns = decisive(found, zone)?["columns"].as_array();
     let columns: Vec<String> = columns.into_iter().flatten().map(text).collect();
     Some(format!(
-        "the time zone decides whether PostgreSQL rewrites the table ({}), and that of the original is not known",
+        "the time zone decides whether PostgreSQL rewrites the table ({}), and the time zone of the original is not known",
         columns.join(", ")
     ))
 }
@@ -80,7 +80,7 @@ fn cause(unmatched: &Value) -> String {
         Some("conflict") if unmatched["is_of_schema"] == true => {
             "each of its rows conflicts with one that the schema inserts".to_owned()
         }
-        Some("conflict") => "each of its rows conflicts with one that is there".to_owned(),
+        Some("conflict") => "each of its rows conflicts with an existing row".to_owned(),
         _ if unmatched["is_of_schema"] == true => {
             format!("no row that the schema inserts into {sources} satisfies its conditions")
         }

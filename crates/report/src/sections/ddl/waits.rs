@@ -46,8 +46,8 @@ pub(super) fn sections(statements: &[Statement], blocker: Option<f64>) -> Vec<Se
         reach,
         "stalls",
         "Longest waits of readers and writers",
-        "The migration ran on the largest measured size, while readers and writers of its largest tables were sent a statement \
-         every 2 ms. For each statement of the migration, the plot shows the longest wait of a reader and of a writer for an \
+        "The migration ran on the largest measured size, while pgrig sent readers and writers of its largest tables a statement every 2 \
+         ms. For each statement of the migration, the plot shows the longest wait of a reader and of a writer for an \
          answer.",
     );
     let open =
@@ -74,8 +74,8 @@ pub(super) fn sections(statements: &[Statement], blocker: Option<f64>) -> Vec<Se
 /// Where waits come from that are not for locks; none if there are no long ones.
 fn late<'a>(statements: &[Statement], mut waits: impl Iterator<Item = &'a Wait>) -> Option<String> {
     waits.find(|wait| wait.seconds - wait.lock > LATE)?;
-    let mut text = "A session is sent a statement every 2 ms, but runs them one after the other. Each that takes longer, for example a \
-                    commit that waits for the disk, makes the next ones late. A wait includes this delay."
+    let mut text = "pgrig sends each session a statement every 2 ms, and the session runs its statements one after the other. A \
+        statement that takes longer, for example a commit that waits for the disk, delays the next statements. A wait includes this delay."
         .to_owned();
     // A statement on the session alone, such as SET, makes nobody wait.
     let idle = statements.iter().filter(|one| one.found.is_none() && one.failed.is_none()).find_map(|one| {

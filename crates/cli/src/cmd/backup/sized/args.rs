@@ -47,8 +47,8 @@ pub(crate) struct SizedArgs {
     pub(crate) price_per_gb_month: Option<Price>,
 
     /// Print for each way whether its restore takes at most DURATION. pgrig compares DURATION with the upper end of the interval of
-    /// the forecast. Without a forecast, it takes the interval of the measured restore times, or with fewer than six trials the
-    /// slowest restore. If no way meets DURATION, exit with status 3
+    /// the forecast. Without a forecast, it uses the interval of the measured restore times; with fewer than six trials, it uses
+    /// the slowest restore. If no way meets DURATION, exit with status 3
     #[arg(long, value_name = "DURATION")]
     pub(crate) rto: Option<Length>,
 

@@ -63,7 +63,8 @@ pub(super) fn read(arguments: &RehearseArgs, printer: &Printer) -> Result<ReadSh
 fn of_database(arguments: &RehearseArgs, printer: &Printer) -> Result<ReadShape, Failure> {
     let mut found = None;
     let mut runtime = Builder::new_current_thread();
-    on_server(&arguments.server, &mut runtime, printer, async |_, chosen| {
+    let server = arguments.server.planned(arguments.explain);
+    on_server(&server, &mut runtime, printer, async |_, chosen| {
         let connection = chosen.connect(printer).await?;
         let survey = Survey::for_reading(&connection, &chosen.data_directory(None)?, VERSION).await?;
         let shown = ShownSteps::new(printer, "");

@@ -203,10 +203,10 @@ fn lacks(name: &str, of: &Forecast) -> &'static str {
             "it includes the WAL of a day of the load, which was not measured (a note has the reason)"
         }
         "restore" => {
-            "the tool also fetches the WAL of a day, and pgrig measures only how long it takes to fetch that of the short load"
+            "the tool also fetches the WAL of a day, and pgrig measures only the time to fetch the WAL of the short load"
         }
         "disk" => {
-            "the tool also fetches the WAL of a day, and pgrig measures only the disk space of that of the short load"
+            "the tool also fetches the WAL of a day, and pgrig measures only the disk space of the WAL of the short load"
         }
         _ => "its WAL command has added no data to {backup}, so the size of the WAL of a day is not known",
     }

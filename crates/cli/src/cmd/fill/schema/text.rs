@@ -121,7 +121,7 @@ pub(super) fn absent(outcome: &SchemaOutcome) -> Option<String> {
     }
     let parts: Vec<String> = outcome.absent.iter().map(u32::to_string).collect();
     Some(format!(
-        "also loaded chunks of parts that were not there ({}), because other tables reference these rows",
+        "also loaded chunks of parts that did not run ({}), because other tables reference these rows",
         parts.join(", ")
     ))
 }

@@ -43,7 +43,8 @@ pub(super) fn behind_script(words: &[String], script: &str) -> String {
     match rest.as_slice() {
         [_] => format!("write pgrig's options before --: pgrig {} -- {}", shown(&own), shown(&rest)),
         _ => format!(
-            "sh -c runs a command in one word only if no words follow it: write all of it in one word, or each word of {} separately",
+            "pgrig runs a command with spaces by sh -c only if it is the single argument: write the whole command in one argument, or \
+             each word of {} as an argument of its own",
             shown(&[script.to_owned()])
         ),
     }

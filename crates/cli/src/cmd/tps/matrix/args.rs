@@ -44,7 +44,9 @@ impl TpsArgs {
     /// If an option does not go with a matrix.
     pub(crate) fn matrix(&self) -> Result<Matrix, Usage> {
         if !self.fail_if.is_empty() {
-            return Err(Usage("--fail-if judges one run, not a matrix: leave one of them out".to_owned()));
+            return Err(Usage(
+                "--fail-if judges one run, not a matrix: leave out --fail-if or --matrix".to_owned(),
+            ));
         }
         let set = self.server.address.embedded.set.iter().map(|(name, values)| {
             format!("{name}={values}")

@@ -35,7 +35,7 @@ pub(crate) fn run(arguments: &TpsArgs, printer: &Printer) -> Result<(), Failure>
     matrix.check()?;
     Plan::parse(request.clone())?;
     // In a matrix they are axes, on any server.
-    let mut server = arguments.server();
+    let mut server = arguments.server().planned(arguments.explain);
     server.address.embedded.set.clear();
     // A restart of the server blocks one thread.
     on_server(&server, &mut Builder::new_multi_thread(), printer, async |home, chosen| {

@@ -18,10 +18,10 @@ use crate::cmd::testdb::unlog::live::progress::UnlogProgress;
 /// Changes the database that the arguments name.
 pub(crate) fn run(arguments: &UnlogArgs, printer: &Printer) -> Result<(), Failure> {
     let request = request(arguments);
-    let done =
-        on_server(&arguments.server, &mut Builder::new_current_thread(), printer, async |_, chosen| {
-            Box::pin(unlog(arguments, &request, chosen, printer)).await
-        });
+    let server = arguments.server.planned(arguments.explain);
+    let done = on_server(&server, &mut Builder::new_current_thread(), printer, async |_, chosen| {
+        Box::pin(unlog(arguments, &request, chosen, printer)).await
+    });
     // Without options, this verb reads a dump.
     done.map_err(|failure| {
         target::only_by_instance(failure, &arguments.server, "-d then names one of its databases")
