@@ -38,6 +38,8 @@ pub(super) struct Rehearsed<'a> {
     pub(super) has_better: bool,
     /// Whether the look disturbs a statement.
     pub(super) is_disturbed: bool,
+    /// Number of transactions that wait for a blocker.
+    pub(super) waiting: u32,
     /// Whether the schema had user mappings, which it no longer has.
     pub(super) had_mappings: bool,
     /// The roles that the schema has made.
@@ -140,7 +142,7 @@ impl Measurement<'_> {
         let better = better::migration(&statements, site.databases.version());
         let has_better = self.request.alternatives && better.is_some();
         let columns = Columns::of(&tables, [&before.casts, &after.casts], &added);
-        let is_disturbed = costs.is_disturbed;
+        let (is_disturbed, waiting) = (costs.is_disturbed, stall::waiting_transactions(&statements));
         Ok(Rehearsed {
             recipe,
             columns,
@@ -148,6 +150,7 @@ impl Measurement<'_> {
             works,
             has_better,
             is_disturbed,
+            waiting,
             had_mappings,
             roles,
             zone,
