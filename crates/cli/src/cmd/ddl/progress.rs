@@ -33,6 +33,7 @@ impl Observer for Progress<'_> {
         self.shown.stage(text::plan(plan, self.request) + "\n");
         for warning in &plan.warnings {
             self.shown.warn(warning);
+            self.recording.note_seen(warning);
         }
         match json::value(plan) {
             Ok(plan) => self.recording.run.plan = plan,
@@ -59,5 +60,6 @@ impl Observer for Progress<'_> {
 
     fn warned(&mut self, warning: &str) {
         self.shown.warn(warning);
+        self.recording.note_seen(warning);
     }
 }
