@@ -199,6 +199,7 @@ pub(crate) mod tests {
             kept_on_own: None,
             unknown_locks: None,
             unmatched: Vec::new(),
+            writes: BTreeSet::new(),
             changed: Vec::new(),
             is_alone: false,
             is_partitioned: false,

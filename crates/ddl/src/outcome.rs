@@ -97,6 +97,9 @@ pub struct Effects {
     pub unknown_locks: Option<String>,
     /// Tables whose rows it writes, but of which it changed none.
     pub unmatched: Vec<Unmatched>,
+    /// OIDs of the tables that the texts of the statement and of its functions write, also in branches that did not run.
+    #[serde(skip)]
+    pub(crate) writes: BTreeSet<u32>,
     /// Columns and constraints that it drops, and columns to which it gives a type.
     #[serde(skip)]
     pub(crate) changed: Vec<Changed>,

@@ -223,7 +223,7 @@ impl<'a> Look<'a> {
             relations: [&before.relations, &after.relations],
             works: &works,
         };
-        let unmatched = self.unmatched(statement, readings).await?;
+        let (unmatched, writes) = self.unmatched(statement, readings).await?;
         let excluding = facts::excluding(&self.session, statement, &works).await?;
         let locks = after.locks.since(&before.locks, [&before.relations, &after.relations], &self.made);
         let taken = after.locks.taken(&before.locks, &before.relations, &self.made);
@@ -256,6 +256,7 @@ impl<'a> Look<'a> {
             kept_on_own,
             unknown_locks: None,
             unmatched,
+            writes,
             changed: changed([&before, &after], &parts, target),
             is_alone: false,
             waits: 0,
@@ -318,7 +319,11 @@ impl<'a> Look<'a> {
         }
         let (locks_before, relations) = (Held::default(), [&before, &after]);
         let readings = Readings { locks: [&locks_before, &held], relations, works: &works };
-        let unmatched = if is_counted { self.unmatched(statement, readings).await? } else { Vec::new() };
+        let (unmatched, writes) = if is_counted {
+            self.unmatched(statement, readings).await?
+        } else {
+            (Vec::new(), BTreeSet::new())
+        };
         let unknown_locks = refused.or_else(|| vacuum::unknown(statement, &vacuumed, &works));
         drop_work_on_empty(&mut works, [&before, &after], &self.was_there);
         let effects = Effects {
@@ -341,6 +346,7 @@ impl<'a> Look<'a> {
             kept_on_own: None,
             unknown_locks,
             unmatched,
+            writes,
             changed: types.changed(&Types::around(&self.session, statement).await?, (&[][..], |_| false)),
             is_alone: true,
             waits,
@@ -381,14 +387,14 @@ impl<'a> Look<'a> {
         }
     }
 
-    /// Tables of which the statement writes rows, but changed none.
+    /// Tables of which the statement writes rows, but changed none; and the OIDs of those that the texts of the statement and of its functions write.
     async fn unmatched(
         &mut self,
         statement: &Statement,
         readings: Readings<'_>,
-    ) -> Result<Vec<Unmatched>, ConnectError> {
+    ) -> Result<(Vec<Unmatched>, BTreeSet<u32>), ConnectError> {
         if !statement.runs_code() {
-            return Ok(Vec::new());
+            return Ok((Vec::new(), BTreeSet::new()));
         }
         let mut writes = Vec::new();
         let of_functions = called::writes(&self.session, &statement.sql).await?;
@@ -396,7 +402,8 @@ impl<'a> Look<'a> {
             writes.push((self.oid_of(Some(write.table.clone())).await?, write));
         }
         let migration = (&self.session, self.is_in_transaction);
-        self.earlier.unmatched(migration, &writes, readings).await
+        let unmatched = self.earlier.unmatched(migration, &writes, readings).await?;
+        Ok((unmatched, writes.iter().filter_map(|(oid, _)| *oid).collect()))
     }
 
     /// A reading before or after a statement.

@@ -1,7 +1,7 @@
 //! Runs the migration on tables without rows: which tables it uses, and which rules it adds for their rows.
 //!
-//! The tables are those whose locks the statements take, which no reading of their text could tell. The tables that they
-//! reference need rows too, and so do those that reference tables whose rows a statement changes.
+//! The tables are those whose locks the statements take, which no reading of their text could tell, and those that their code would write if there
+//! were rows. The tables that these reference need rows too, and so do those that reference tables whose rows a statement changes.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -186,6 +186,11 @@ impl Tables {
                     if modes.contains(&LockMode::RowExclusive) {
                         used.extend(self.referencing(table.root));
                     }
+                }
+                // A loop over rows did not come to these.
+                for table in found.writes.iter().filter_map(|oid| self.get(*oid)) {
+                    used.insert(table.root);
+                    used.extend(self.referencing(table.root));
                 }
             }
             // It fails without rows, or not all of its locks may have been seen: then there are the words of its text.
