@@ -4,6 +4,7 @@
 mod blockers;
 mod bounds;
 mod called;
+mod cascades;
 mod changes;
 mod clock;
 mod copies;
