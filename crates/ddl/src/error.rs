@@ -290,6 +290,17 @@ pub enum DdlError {
     /// The server found its disk full.
     #[error("the disk of the server is full: give a smaller --up-to, or free some space: {0}")]
     DiskFull(ConnectError),
+    /// The fill found the disk full.
+    #[error(
+        "pgrig cannot fill {} for the measurement: {lack}. Give a smaller --up-to, or free some space",
+        table.as_deref().unwrap_or("the tables")
+    )]
+    FillFull {
+        /// The table; none if it is not known.
+        table: Option<String>,
+        /// The lack of space.
+        lack: String,
+    },
     /// The server is not fit for tables.
     #[error(transparent)]
     Unfit(#[from] SurveyError),
@@ -362,6 +373,14 @@ impl DdlError {
     pub(crate) fn of_full_disk(self) -> Self {
         match self {
             Self::Connect(error) if error.sqlstate() == Some(&SqlState::DISK_FULL) => Self::DiskFull(error),
+            Self::Schema { origin, error } => match error.lack_of_space() {
+                Some(lack) => Self::FillFull { table: Some(origin), lack },
+                None => Self::Schema { origin, error },
+            },
+            Self::Fill(error) => match error.lack_of_space() {
+                Some(lack) => Self::FillFull { table: None, lack },
+                None => Self::Fill(error),
+            },
             error => error,
         }
     }
@@ -432,9 +451,11 @@ impl Classified for DdlError {
             Self::Unfit(error) | Self::CreateDatabase(error) => error.class(),
             Self::Connect(error) | Self::DiskFull(error) => error.class(),
             Self::NotDropped { ended: Some(ended), .. } if ended.is_interrupt() => Class::Interrupted,
-            Self::Disk { .. } | Self::Restart { .. } | Self::NotDropped { .. } | Self::Panicked(_) => {
-                Class::Machine
-            }
+            Self::Disk { .. }
+            | Self::FillFull { .. }
+            | Self::Restart { .. }
+            | Self::NotDropped { .. }
+            | Self::Panicked(_) => Class::Machine,
             Self::Interrupted => Class::Interrupted,
         }
     }
