@@ -199,6 +199,20 @@ pub enum DdlError {
         /// The roles.
         roles: String,
     },
+    /// The copy of the original's tables lacks an object that they use.
+    #[error(
+        "{origin}: {problem}. pgrig copies the functions that the tables use, but not the objects that these functions use. To measure with all objects, \
+         give --schema-file with the output of pg_dump --schema-only{}",
+        if *.has_extensions { "; if it is an object of an extension, install that on the server that measures" } else { "" }
+    )]
+    Incomplete {
+        /// The database or the model.
+        origin: String,
+        /// The server's message.
+        problem: String,
+        /// Whether the tables use extensions, which the server that measures may lack.
+        has_extensions: bool,
+    },
     /// The original database cannot be read.
     #[error(transparent)]
     Original(Box<CatalogError>),
@@ -357,8 +371,17 @@ impl DdlError {
         }
     }
 
-    /// The error with the remedies that the schema has: of tables that reference each other, statements to add to its SQL.
+    /// The error with the remedies that the schema has: of tables that reference each other, statements to add to its SQL; for objects that a copy lacks,
+    /// the whole schema.
     pub(crate) fn of_schema(self, schema: &Schema) -> Self {
+        let missing = match &self {
+            Self::Fill(error) | Self::Schema { error, .. } if schema.is_copy() => error.missing_object(),
+            _ => None,
+        };
+        if let Some(problem) = missing {
+            let (origin, has_extensions) = (schema.option(), schema.sql.contains("CREATE EXTENSION "));
+            return Self::Incomplete { origin, problem, has_extensions };
+        }
         let problem = match &self {
             Self::Fill(error) => error.cycle().map(|cycle| cycle.in_sql(schema.sql_origin())),
             _ => None,
@@ -442,6 +465,7 @@ impl Classified for DdlError {
             Self::Original(error) => error.class(),
             Self::WalLevel
             | Self::Subscription { .. }
+            | Self::Incomplete { .. }
             | Self::SchemaRoles { .. }
             | Self::NoSuchTable { .. }
             | Self::SeveralTables { .. }

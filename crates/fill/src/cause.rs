@@ -1,6 +1,6 @@
 //! Causes for which a step of a fill fails.
 
-use connect::ConnectError;
+use connect::{ConnectError, SqlState};
 use failure::Class;
 use thiserror::Error;
 
@@ -87,6 +87,26 @@ impl FillError {
             Self::Step { source, .. } | Self::Pages(source) => source.lack_of_space(),
             Self::Limits(error) => error.lack(),
             Self::Rehearsal(error) => lack(error),
+            _ => None,
+        }
+    }
+}
+
+impl FillError {
+    /// The message on a function or table that is missing, and that tables to create or to fill use; without a remedy. None for other errors.
+    pub fn missing_object(&self) -> Option<String> {
+        let is_missing =
+            |state: &SqlState| [SqlState::UNDEFINED_FUNCTION, SqlState::UNDEFINED_TABLE].contains(state);
+        match self {
+            Self::OfTable { source, .. } => source.missing_object(),
+            Self::Table(error) => error.missing_object(),
+            Self::Ddl { problem, sqlstate: Some(state) } if is_missing(state) => {
+                Some(problem.replace(". Nothing was changed", ""))
+            }
+            Self::Step { source, .. } => match &**source {
+                Cause::Server(error) if error.sqlstate().is_some_and(is_missing) => Some(error.to_string()),
+                _ => None,
+            },
             _ => None,
         }
     }

@@ -9,6 +9,7 @@ mod progress;
 mod rowless;
 mod text;
 mod thinned;
+mod whole;
 
 use connect::{ConnectError, SqlState};
 use ddl::{DdlError, Outcome, Request, Schema, Site, StatementOutcome};
@@ -129,8 +130,10 @@ async fn measure(
     }
     let results = vec![text::outcome(&outcome)];
     let ended = judged(arguments, &outcome);
+    let mut hints = hints::of(&outcome, version);
+    hints.extend(whole::hint(arguments, &outcome));
     recording.finish(ended).show(
-        Shown { results, hints: hints::of(&outcome, version), leaves_nothing: true, ..Shown::default() },
+        Shown { results, hints, leaves_nothing: true, ..Shown::default() },
         chosen,
         printer,
     )
@@ -176,8 +179,14 @@ fn of_trials(arguments: &DdlArgs, request: &Request, outcome: &Outcome) -> Vec<S
     warnings
 }
 
-/// The error of a run. A --schema-file that uses a table which it does not create may be the migration.
+/// The error of a run. A --schema-file that uses a table which it does not create may be the migration. For objects that the copy of a database
+/// lacks, with the commands that measure with all objects.
 fn swapped(error: DdlError, arguments: &DdlArgs) -> Failure {
+    if matches!(error, DdlError::Incomplete { .. })
+        && let Some(advice) = whole::advice(arguments)
+    {
+        return Usage(format!("{error}: {advice}")).into();
+    }
     let lacks_table = matches!(
         &error,
         DdlError::Sql { error, .. }
