@@ -10,7 +10,7 @@ use super::changes::{Changes, concerns};
 use super::clock::class_of;
 use super::rehearse::{Table, Tables};
 use crate::find::Class;
-use crate::outcome::StatementOutcome;
+use crate::outcome::{ByText, StatementOutcome};
 use crate::parts::Write;
 use crate::script::Statement;
 use crate::triggers::{DELETE, UPDATE, events};
@@ -138,8 +138,8 @@ fn own(statement: &Statement, table: u32, tables: &Tables) -> Vec<RowChange> {
     changes
 }
 
-/// Of each statement that ran without rows its class with them, and the names of its tables: also of those whose rows foreign keys change, or its code
-/// writes only if there are rows.
+/// Of each statement that ran without rows its class with them, and the names of its tables: also of those whose rows foreign keys change, and of those that its
+/// code writes or copies only if there are rows.
 pub(super) fn works(
     statements: &[StatementOutcome],
     (changes, tables): (&Changes, &Tables),
@@ -149,10 +149,12 @@ pub(super) fn works(
     let work = |(place, one): (usize, &StatementOutcome)| {
         let found = one.found.as_ref()?;
         let cascaded = cascades.of(&one.statement, &changes.with_code(place, one), tables);
-        let mut oids: BTreeSet<u32> = found.tables.union(&found.writes).copied().collect();
+        let ByText { written, copied } = &found.by_text;
+        let mut oids: BTreeSet<u32> = found.tables.union(written).chain(copied).copied().collect();
         oids.extend(cascaded.into_iter().map(|(table, _)| table));
-        let class = class_of(found);
-        let class = if found.writes.is_empty() { class } else { class.max(Class::Rows) };
+        let by_text = [(written, Class::Rows), (copied, Class::Copy)];
+        let named = by_text.into_iter().filter(|(tables, _)| !tables.is_empty()).map(|(_, class)| class);
+        let class = named.fold(class_of(found), Class::max);
         Some((class, oids.iter().filter_map(name).collect()))
     };
     statements.iter().enumerate().filter_map(work).collect()

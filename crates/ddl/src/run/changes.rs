@@ -67,7 +67,7 @@ impl Changes {
     /// The same, with those that the statement writes only if there are rows.
     pub(crate) fn with_code(&self, place: usize, one: &StatementOutcome) -> BTreeSet<u32> {
         let mut changed = self.tables_of(place);
-        changed.extend(one.found.iter().flat_map(|found| &found.writes));
+        changed.extend(one.found.iter().flat_map(|found| &found.by_text.written));
         changed
     }
 

@@ -187,11 +187,13 @@ impl Tables {
                         used.extend(self.referencing(table.root));
                     }
                 }
-                // A loop over rows did not come to these.
-                for table in found.writes.iter().filter_map(|oid| self.get(*oid)) {
+                // Code without rows did not come to these.
+                for table in found.by_text.written.iter().filter_map(|oid| self.get(*oid)) {
                     used.insert(table.root);
                     used.extend(self.referencing(table.root));
                 }
+                let copied = found.by_text.copied.iter().filter_map(|oid| self.get(*oid));
+                used.extend(copied.map(|table| table.root));
             }
             // It fails without rows, or not all of its locks may have been seen: then there are the words of its text.
             let is_known = match &one.found {

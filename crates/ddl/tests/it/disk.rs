@@ -42,6 +42,28 @@ fn a_measurement_without_room_is_refused_with_a_size_that_fits() {
     });
 }
 
+/// Code comes to the copy only if there are rows, so that none is seen without them.
+#[test]
+fn a_copy_in_code_that_needs_rows_counts() {
+    on_small_disk(|server, _| {
+        let clusters = "IF EXISTS (SELECT FROM t) THEN CLUSTER t USING t_pkey; END IF;";
+        let schema = format!(
+            "{SCHEMA} CREATE FUNCTION ordered() RETURNS void LANGUAGE plpgsql AS 'BEGIN {clusters} END';"
+        );
+        let of = |migration: &str| {
+            let request = request(&schema, migration, Amount::Size(110_000_000));
+            let refused = measured(server, &Request { up_to: 110_000_000, ..request }).unwrap_err();
+            let DdlError::Disk { copy, new, .. } = refused else { panic!("{migration}: {refused}") };
+            (copy, new)
+        };
+        for migration in [format!("DO $$ BEGIN {clusters} END $$"), "SELECT ordered()".to_owned()] {
+            let (copy, new) = of(&migration);
+            // Not half, as for changed rows.
+            assert!(new > copy / 4 * 3, "{migration}: {new} of {copy}");
+        }
+    });
+}
+
 /// A sort for which there is no room.
 #[test]
 fn a_full_disk_gets_a_remedy() {
