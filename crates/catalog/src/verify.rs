@@ -300,6 +300,10 @@ impl Trial<'_> {
             &SqlState::UNTRANSLATABLE_CHARACTER => {
                 SampleError::Encoding { table, message: db.message().to_owned(), row }
             }
+            &SqlState::UNDEFINED_FUNCTION | &SqlState::UNDEFINED_TABLE => {
+                let context = row.lines().next().unwrap_or_default().to_owned();
+                SampleError::Lacking { table, message: db.message().to_owned(), context }
+            }
             _ => {
                 let column = column_in_context(db, &self.info.column_names()).map(str::to_owned);
                 SampleError::Refused { table, column, message: db.message().to_owned(), row }

@@ -178,7 +178,7 @@ pub(crate) mod tests {
     use super::*;
     use crate::find::{Class, Kind, Lock, LockMode, Proof, Work};
     use crate::objects::tests::{made, not_null, of_table};
-    use crate::outcome::{Attached, Obstacles, Space};
+    use crate::outcome::{Attached, ByText, Obstacles, Space};
     use crate::script::Script;
 
     pub(crate) fn found(class: Class, kind: WorkKind) -> Effects {
@@ -199,6 +199,7 @@ pub(crate) mod tests {
             kept_on_own: None,
             unknown_locks: None,
             unmatched: Vec::new(),
+            by_text: ByText::default(),
             changed: Vec::new(),
             is_alone: false,
             is_partitioned: false,

@@ -199,6 +199,20 @@ pub enum DdlError {
         /// The roles.
         roles: String,
     },
+    /// The copy of the original's tables lacks an object that they use.
+    #[error(
+        "{origin}: {problem}. pgrig copies the functions that the tables use, but not the objects that these functions use. To measure with all objects, \
+         give --schema-file with the output of pg_dump --schema-only{}",
+        if *.has_extensions { "; if it is an object of an extension, install that on the server that measures" } else { "" }
+    )]
+    Incomplete {
+        /// The database or the model.
+        origin: String,
+        /// The server's message.
+        problem: String,
+        /// Whether the tables use extensions, which the server that measures may lack.
+        has_extensions: bool,
+    },
     /// The original database cannot be read.
     #[error(transparent)]
     Original(Box<CatalogError>),
@@ -290,6 +304,17 @@ pub enum DdlError {
     /// The server found its disk full.
     #[error("the disk of the server is full: give a smaller --up-to, or free some space: {0}")]
     DiskFull(ConnectError),
+    /// The fill found the disk full.
+    #[error(
+        "pgrig cannot fill {} for the measurement: {lack}. Give a smaller --up-to, or free some space",
+        table.as_deref().unwrap_or("the tables")
+    )]
+    FillFull {
+        /// The table; none if it is not known.
+        table: Option<String>,
+        /// The lack of space.
+        lack: String,
+    },
     /// The server is not fit for tables.
     #[error(transparent)]
     Unfit(#[from] SurveyError),
@@ -346,8 +371,17 @@ impl DdlError {
         }
     }
 
-    /// The error with the remedies that the schema has: of tables that reference each other, statements to add to its SQL.
+    /// The error with the remedies that the schema has: of tables that reference each other, statements to add to its SQL; for objects that a copy lacks,
+    /// the whole schema.
     pub(crate) fn of_schema(self, schema: &Schema) -> Self {
+        let missing = match &self {
+            Self::Fill(error) | Self::Schema { error, .. } if schema.is_copy() => error.missing_object(),
+            _ => None,
+        };
+        if let Some(problem) = missing {
+            let (origin, has_extensions) = (schema.option(), schema.sql.contains("CREATE EXTENSION "));
+            return Self::Incomplete { origin, problem, has_extensions };
+        }
         let problem = match &self {
             Self::Fill(error) => error.cycle().map(|cycle| cycle.in_sql(schema.sql_origin())),
             _ => None,
@@ -362,6 +396,14 @@ impl DdlError {
     pub(crate) fn of_full_disk(self) -> Self {
         match self {
             Self::Connect(error) if error.sqlstate() == Some(&SqlState::DISK_FULL) => Self::DiskFull(error),
+            Self::Schema { origin, error } => match error.lack_of_space() {
+                Some(lack) => Self::FillFull { table: Some(origin), lack },
+                None => Self::Schema { origin, error },
+            },
+            Self::Fill(error) => match error.lack_of_space() {
+                Some(lack) => Self::FillFull { table: None, lack },
+                None => Self::Fill(error),
+            },
             error => error,
         }
     }
@@ -423,6 +465,7 @@ impl Classified for DdlError {
             Self::Original(error) => error.class(),
             Self::WalLevel
             | Self::Subscription { .. }
+            | Self::Incomplete { .. }
             | Self::SchemaRoles { .. }
             | Self::NoSuchTable { .. }
             | Self::SeveralTables { .. }
@@ -432,9 +475,11 @@ impl Classified for DdlError {
             Self::Unfit(error) | Self::CreateDatabase(error) => error.class(),
             Self::Connect(error) | Self::DiskFull(error) => error.class(),
             Self::NotDropped { ended: Some(ended), .. } if ended.is_interrupt() => Class::Interrupted,
-            Self::Disk { .. } | Self::Restart { .. } | Self::NotDropped { .. } | Self::Panicked(_) => {
-                Class::Machine
-            }
+            Self::Disk { .. }
+            | Self::FillFull { .. }
+            | Self::Restart { .. }
+            | Self::NotDropped { .. }
+            | Self::Panicked(_) => Class::Machine,
             Self::Interrupted => Class::Interrupted,
         }
     }

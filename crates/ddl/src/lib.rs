@@ -18,7 +18,7 @@
 //! - `transaction`: the one that a statement shares with others, which a better way may end.
 //! - `dependents`: views, rules, policies, triggers, functions and publications of an original, because of which a statement that runs on the
 //!   copy fails there (`run/dependents`).
-//! - `triggers`: those of an original that fire for each row of a statement there, and not on the copy (`run/unfired`).
+//! - `triggers`: those of an original that fire for each row of a statement there, and not on the copy (`run/unfired`), also by foreign keys (`run/cascades`).
 //! - `run/defaults`: rows for default partitions on which statements work. `rowless`: partitions without generated rows, and
 //!   writes that change no row (`run/unmatched`; those of functions: `run/called`): these statements have no forecast. `thinned`: tables of
 //!   which earlier statements have removed most rows. `skipped`: statements that did nothing, because a table is not there.

@@ -97,6 +97,9 @@ pub struct Effects {
     pub unknown_locks: Option<String>,
     /// Tables whose rows it writes, but of which it changed none.
     pub unmatched: Vec<Unmatched>,
+    /// The tables that the texts of the statement and of its functions change.
+    #[serde(skip)]
+    pub(crate) by_text: ByText,
     /// Columns and constraints that it drops, and columns to which it gives a type.
     #[serde(skip)]
     pub(crate) changed: Vec<Changed>,
@@ -142,6 +145,15 @@ pub struct Effects {
     /// others may use the table.
     #[serde(skip)]
     pub(crate) taken: BTreeMap<u32, Vec<LockMode>>,
+}
+
+/// OIDs of tables that texts name for work, also in branches that did not run.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct ByText {
+    /// Those of which rows are written.
+    pub(crate) written: BTreeSet<u32>,
+    /// Those that code copies into new files.
+    pub(crate) copied: BTreeSet<u32>,
 }
 
 /// Reasons for which REINDEX or REFRESH MATERIALIZED VIEW with CONCURRENTLY fails or does less.

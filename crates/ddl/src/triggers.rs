@@ -8,8 +8,11 @@ use crate::find::shown_relation;
 use crate::run::rehearse::words;
 use crate::script::Statement;
 
-/// The words of statements that fire triggers, with the bits of the events (`pg_trigger.h`).
-const EVENTS: [(&str, i32); 4] = [("insert", 4), ("copy", 4), ("delete", 8), ("update", 16)];
+/// The bits of these events (`pg_trigger.h`).
+pub(crate) const DELETE: i32 = 8;
+pub(crate) const UPDATE: i32 = 16;
+/// The words of statements that fire triggers, with the bits of the events.
+const EVENTS: [(&str, i32); 4] = [("insert", 4), ("copy", 4), ("delete", DELETE), ("update", UPDATE)];
 
 /// A trigger that fires for each row.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -49,10 +52,13 @@ impl RowTrigger {
 
     /// Whether a statement that changes rows of its table may fire it. Code without such a word may change them in any way.
     pub(crate) fn may_fire(&self, statement: &Statement) -> bool {
-        let words = words(&statement.sql);
-        let of_text = EVENTS.iter().filter(|(word, _)| words.contains(*word));
-        let events = of_text.fold(0, |events, (_, event)| events | event);
-        events == 0 || self.events & events != 0
+        let events = events(statement);
+        events == 0 || self.fires_on(events)
+    }
+
+    /// Whether one of these events fires it, as bits.
+    pub(crate) fn fires_on(&self, events: i32) -> bool {
+        self.events & events != 0
     }
 
     /// Whether the statements before one leave it as it is in the original, as far as their texts show.
@@ -77,6 +83,13 @@ impl RowTrigger {
             has("enable").then_some(true)
         }
     }
+}
+
+/// The bits of the events that the text of a statement names.
+pub(crate) fn events(statement: &Statement) -> i32 {
+    let words = words(&statement.sql);
+    let of_text = EVENTS.iter().filter(|(word, _)| words.contains(*word));
+    of_text.fold(0, |events, (_, event)| events | event)
 }
 
 #[cfg(test)]

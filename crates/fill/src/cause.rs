@@ -1,9 +1,10 @@
 //! Causes for which a step of a fill fails.
 
-use connect::ConnectError;
+use connect::{ConnectError, SqlState};
 use failure::Class;
 use thiserror::Error;
 
+use crate::error::FillError;
 use crate::limits::{LimitsError, OutOfSpace, Shortage};
 use crate::probe::ProbeError;
 use crate::run::direct::{Failure, NotDirect};
@@ -65,6 +66,55 @@ impl Cause {
             other => other,
         }
     }
+
+    /// The lack of disk space, without a remedy; none for other causes.
+    fn lack_of_space(&self) -> Option<String> {
+        match self {
+            Self::Server(error) | Self::Full(error) => lack(error),
+            Self::Space(error) => error.lack(),
+            Self::Limits(error) => error.lack(),
+            Self::Direct(error) => error.lack(),
+            Self::Broken { .. } | Self::Probe(_) | Self::Interrupted => None,
+        }
+    }
+}
+
+impl FillError {
+    /// The lack of disk space for which a fill failed, for a verb that has other options than `fill`: without a remedy. None for other errors.
+    pub fn lack_of_space(&self) -> Option<String> {
+        match self {
+            Self::OfTable { source, .. } => source.lack_of_space(),
+            Self::Step { source, .. } | Self::Pages(source) => source.lack_of_space(),
+            Self::Limits(error) => error.lack(),
+            Self::Rehearsal(error) => lack(error),
+            _ => None,
+        }
+    }
+}
+
+impl FillError {
+    /// The message on a function or table that is missing, and that tables to create or to fill use; without a remedy. None for other errors.
+    pub fn missing_object(&self) -> Option<String> {
+        let is_missing =
+            |state: &SqlState| [SqlState::UNDEFINED_FUNCTION, SqlState::UNDEFINED_TABLE].contains(state);
+        match self {
+            Self::OfTable { source, .. } => source.missing_object(),
+            Self::Table(error) => error.missing_object(),
+            Self::Ddl { problem, sqlstate: Some(state) } if is_missing(state) => {
+                Some(problem.replace(". Nothing was changed", ""))
+            }
+            Self::Step { source, .. } => match &**source {
+                Cause::Server(error) if error.sqlstate().is_some_and(is_missing) => Some(error.to_string()),
+                _ => None,
+            },
+            _ => None,
+        }
+    }
+}
+
+/// The lack of disk space that the server reports; none for its other errors.
+fn lack(error: &ConnectError) -> Option<String> {
+    Shortage::of(error).map(|_| error.to_string())
 }
 
 impl From<Failure> for Cause {
@@ -79,5 +129,29 @@ impl From<Failure> for Cause {
 impl From<NotDirect> for Cause {
     fn from(why: NotDirect) -> Self {
         Self::Direct(why.into())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::limits::VolumeRole;
+
+    #[test]
+    fn a_lack_of_space_names_no_option() {
+        let because = "for WAL".to_owned();
+        let (volume, needed, free, kept) = (VolumeRole::Heap, 3_000_000, 2_000_000, 1_000_000);
+        let next = OutOfSpace::NoRoom { volume, needed, free, kept, because };
+        let reported = OutOfSpace::Reported(Shortage::DiskFull);
+        for (cause, wanted) in [
+            (Cause::Space(next), Some("no room for the next chunk (")),
+            (Cause::Space(reported), Some("the server reports disk full (53100)")),
+            (Cause::Interrupted, None),
+        ] {
+            let lack = FillError::Pages(Box::new(cause)).lack_of_space();
+            assert_eq!(lack.is_some(), wanted.is_some(), "{lack:?}");
+            let (lack, wanted) = (lack.unwrap_or_default(), wanted.unwrap_or_default());
+            assert!(lack.starts_with(wanted) && !lack.contains("--"), "{lack}");
+        }
     }
 }

@@ -2,7 +2,7 @@
 
 use thiserror::Error;
 
-use super::options;
+use super::{CatalogError, options};
 
 /// Why the server refuses a row of the sample.
 #[derive(Debug, Error)]
@@ -131,6 +131,18 @@ pub enum SampleError {
         /// The row, as the server prints it.
         row: String,
     },
+    /// A function or table is missing that a constraint, a generated column or an index uses.
+    #[error(
+        "{table} would refuse the rows: {message} ({context}). A constraint, a generated column or an index of the table uses it: create it first"
+    )]
+    Lacking {
+        /// Schema and name.
+        table: String,
+        /// The server's message.
+        message: String,
+        /// Where the server looked for it.
+        context: String,
+    },
     /// A sample row is refused for another reason.
     #[error(
         "{table} would refuse the rows: {message}. {row}. Describe the column with --column {}",
@@ -146,6 +158,22 @@ pub enum SampleError {
         /// The row, as the server prints it.
         row: String,
     },
+}
+
+impl CatalogError {
+    /// The message on a function or table that is missing, and that a constraint, a generated column or an index uses; none for other errors.
+    pub fn missing_object(&self) -> Option<String> {
+        match self {
+            Self::AmongTables { cause, .. } => cause.missing_object(),
+            Self::Sample(error) => match &**error {
+                SampleError::Lacking { table, message, context } => {
+                    Some(format!("{table} would refuse the rows: {message} ({context})"))
+                }
+                _ => None,
+            },
+            _ => None,
+        }
+    }
 }
 
 /// The remedy for rows that violate a CHECK.

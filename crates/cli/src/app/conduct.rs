@@ -167,6 +167,8 @@ pub(crate) struct Recording {
     file: RunFile,
     /// The file of --report.
     report: Option<String>,
+    /// Notes that the user has seen: the end of the run does not repeat them.
+    seen: Vec<String>,
     /// Why the last save failed.
     unsaved: Option<Failure>,
 }
@@ -203,7 +205,7 @@ impl Recording {
             trials: Vec::new(),
             notes: begun.notes,
         };
-        Ok(Self { run, file, report: begun.save.report.clone(), unsaved: None })
+        Ok(Self { run, file, report: begun.save.report.clone(), seen: Vec::new(), unsaved: None })
     }
 
     /// Adds a trial, and saves.
@@ -215,6 +217,15 @@ impl Recording {
     /// Adds a note.
     pub(crate) fn note(&mut self, text: impl Into<String>) {
         self.run.notes.push(Note { text: text.into() });
+    }
+
+    /// Adds a note that is printed already, for example as a warning.
+    pub(crate) fn note_seen(&mut self, text: impl Into<String>) {
+        let text = text.into();
+        if !self.seen.contains(&text) {
+            self.note(text.clone());
+            self.seen.push(text);
+        }
     }
 
     /// Saves the run as it is so far. If this fails, the verb continues, and reports it at the end of the run.
@@ -255,7 +266,8 @@ impl Recording {
 
     /// Saves the document for the last time, with the status that follows from the result.
     pub(crate) fn finish(mut self, result: Result<(), Failure>) -> Finished {
-        let notes: Vec<String> = self.run.notes.iter().map(|note| note.text.clone()).collect();
+        let notes = self.run.notes.iter().map(|note| note.text.clone());
+        let notes: Vec<String> = notes.filter(|text| !self.seen.contains(text)).collect();
         self.run.status = match &result {
             Ok(()) => Status::Done,
             // Whatever failed then, failed because of that.
@@ -277,7 +289,7 @@ impl Recording {
 /// A run that is over.
 pub(crate) struct Finished {
     pub(crate) run: Run,
-    /// Its notes, without those on how it ended.
+    /// Its notes, without those that the user has seen, and those on how it ended.
     notes: Vec<String>,
     path: PathBuf,
     pub(crate) result: Result<(), Failure>,

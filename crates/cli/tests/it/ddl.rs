@@ -380,3 +380,35 @@ fn errors_of_the_schema_name_the_option_and_the_line() {
     let right = ran.stderr.split("swapped? Then run pgrig ").nth(1).and_then(|rest| rest.lines().next());
     rig.done(right.filter(|right| right.contains(quick)).unwrap_or_else(|| panic!("{ran:#?}")));
 }
+
+/// Each warning is printed once, and stays with the run: about the files, about the schema, and about the result.
+#[test]
+fn warnings_are_notes_of_the_document_and_of_reports() {
+    let rig = Rig::new();
+    let file = |name: &str, text: &str| {
+        let path = rig.home.path().join(name);
+        fs::write(&path, text).unwrap();
+        path.display().to_string()
+    };
+    let schema = file("schema.sql", "CREATE EXTENSION missing; CREATE TABLE t (id int PRIMARY KEY);");
+    let later = file("V2__b.sql", "ALTER TABLE IF EXISTS nowhere ADD a int;");
+    let sooner = file("V1__a.sql", "ALTER TABLE t ADD a int;");
+    let ran =
+        rig.done(&format!("ddl {later} {sooner} --schema-file {schema} --rows 100 --quick --json - -q"));
+    let document: serde_json::Value = serde_json::from_str(&ran.stdout).unwrap();
+    let markdown = rig.done("report latest:ddl --format md").stdout;
+    let page = rig.home.path().join("page.html");
+    rig.done(&format!("report latest:ddl -o {}", page.display()));
+    let page = fs::read_to_string(&page).unwrap();
+    let notes = document["notes"].to_string();
+    for warning in [
+        "give the files in the order of their versions",
+        "the server has no extension missing, so pgrig skipped",
+        "statement 1 did nothing to tables: there is no table nowhere",
+    ] {
+        assert_eq!(ran.stderr.matches(warning).count(), 1, "{warning}: {}", ran.stderr);
+        for text in [&notes, &markdown, &page] {
+            assert_says(text, &[warning]);
+        }
+    }
+}

@@ -90,3 +90,35 @@ fn a_better_way_is_compared_with_the_waits_behind_a_kept_lock() {
         &["waits for a lock that statement 2 holds count for that statement, ACCESS EXCLUSIVE"],
     );
 }
+
+/// For a constraint that fails during the fill, and for a default that a statement of the migration needs.
+#[test]
+fn objects_that_a_copy_lacks_get_commands_to_paste() {
+    let rig = Rig::new();
+    let server = rig.server("");
+    server.execute(
+        "CREATE FUNCTION positive(x int) RETURNS bool LANGUAGE sql AS 'SELECT x > 0';
+         CREATE FUNCTION valid(x int) RETURNS bool LANGUAGE plpgsql AS 'BEGIN RETURN positive(x); END';
+         CREATE FUNCTION made() RETURNS bool LANGUAGE plpgsql AS 'BEGIN RETURN positive(1); END';
+         CREATE TABLE t (id int PRIMARY KEY, n int CHECK (valid(n)));
+         CREATE TABLE u (id int PRIMARY KEY, n bool DEFAULT made());
+         INSERT INTO t SELECT i, i FROM generate_series(1, 100) i; INSERT INTO u SELECT i FROM generate_series(1, 100) i;
+         ANALYZE;",
+    );
+    let home = rig.home.path();
+    for statement in ["ALTER TABLE t ADD z int", "INSERT INTO u (id) VALUES (-1)"] {
+        let mut command = rig.command("ddl --quick --rows 100 --instance ddl");
+        let ran =
+            command.current_dir(home).args(["-c", statement, "-d", server.url.as_str()]).output().unwrap();
+        let stderr = String::from_utf8_lossy(&ran.stderr);
+        assert_eq!(ran.status.code(), Some(2), "{statement}: {stderr}");
+        let again = format!(
+            " -f schema.sql\n  pgrig ddl --quick --rows 100 --instance ddl -c '{statement}' --schema-file schema.sql\n"
+        );
+        assert_says(
+            &stderr,
+            &["run these commands:\n  pg_dump --schema-only --no-subscriptions -d '", again.as_str()],
+        );
+        assert!(!stderr.contains("--column"), "{statement}: {stderr}");
+    }
+}

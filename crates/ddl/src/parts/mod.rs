@@ -4,6 +4,7 @@ mod acts;
 mod calls;
 mod computed;
 mod concurrent;
+mod copied;
 mod several;
 mod writes;
 

@@ -64,6 +64,13 @@ impl Changes {
         self.0.iter().filter(|change| change.place == place).map(|change| change.table).collect()
     }
 
+    /// The same, with those that the statement writes only if there are rows.
+    pub(crate) fn with_code(&self, place: usize, one: &StatementOutcome) -> BTreeSet<u32> {
+        let mut changed = self.tables_of(place);
+        changed.extend(one.found.iter().flat_map(|found| &found.by_text.written));
+        changed
+    }
+
     /// Whether the rows of a rule's table may keep it only because of changes before it. `casts` are the columns before and after the migration, `with_domain` the
     /// tables with columns of the rule's domain.
     pub(crate) fn are_for(
@@ -90,7 +97,7 @@ impl Changes {
 }
 
 /// Whether a write names a table, or one of which it is a partition or an INHERITS child.
-fn concerns(write: &Write, table: u32, tables: &Tables) -> bool {
+pub(super) fn concerns(write: &Write, table: u32, tables: &Tables) -> bool {
     let mut named = tables.all().filter(|(_, one)| one.is_named(&write.table));
     named.any(|(oid, _)| oid == table || tables.is_below(table, oid))
 }

@@ -34,7 +34,7 @@ pub(crate) enum Work {
     Fill(f64),
     /// The migration runs.
     Run(f64),
-    /// It runs at the largest size while readers and writers use the tables, and a transaction that is open for so long.
+    /// It runs at the largest size while readers and writers use the tables, and waits so long for open transactions.
     Probed(Duration),
 }
 
@@ -60,8 +60,18 @@ impl Speeds {
             + match work {
                 Work::Fill(part) => self.fill * part,
                 Work::Run(part) => self.run * part,
-                Work::Probed(blocker) => self.run + PROBED + blocker.as_secs_f64(),
+                Work::Probed(_) => self.run + PROBED,
             }
+    }
+}
+
+impl Work {
+    /// Seconds that it waits for open transactions, whatever the speed.
+    fn waits(self) -> f64 {
+        match self {
+            Self::Fill(_) | Self::Run(_) => 0.0,
+            Self::Probed(open) => open.as_secs_f64(),
+        }
     }
 }
 
@@ -85,13 +95,14 @@ fn speed(class: Class) -> f64 {
     }
 }
 
-/// Counts work that is done: fills and runs apart, because a slow fill tells nothing of the runs.
+/// Counts work that is done: fills and runs apart, because a slow fill tells nothing of the runs. Waits for open transactions have no speed.
 pub(crate) struct Clock {
     /// The end of the last piece of work.
     last: Instant,
     speeds: Speeds,
     fills: Progress,
     runs: Progress,
+    waits: Progress,
 }
 
 /// Work of one kind, seconds.
@@ -109,15 +120,21 @@ impl Progress {
     /// The time that is left, if all goes on as it went.
     fn left(self) -> f64 {
         let pace = if self.done > 0.0 { self.took / self.done.max(FIXED) } else { 1.0 };
-        pace * (self.all - self.done).max(0.0)
+        pace * self.rest()
+    }
+
+    /// Assumed for the rest.
+    fn rest(self) -> f64 {
+        (self.all - self.done).max(0.0)
     }
 }
 
 impl Clock {
     pub(crate) fn begin(speeds: Speeds, works: impl IntoIterator<Item = Work>) -> Self {
-        let (fills, runs) = (Progress::default(), Progress::default());
-        let mut clock = Self { last: Instant::now(), speeds, fills, runs };
+        let [fills, runs, waits] = [Progress::default(); 3];
+        let mut clock = Self { last: Instant::now(), speeds, fills, runs, waits };
         for work in works {
+            clock.waits.all += work.waits();
             clock.of(work).all += speeds.of(work);
         }
         clock
@@ -135,10 +152,11 @@ impl Clock {
     }
 
     fn took(&mut self, work: Work, took: Duration) {
-        let assumed = self.speeds.of(work);
+        let (assumed, waits) = (self.speeds.of(work), work.waits());
+        self.waits.done += waits;
         let of = self.of(work);
         of.done += assumed;
-        of.took += took.as_secs_f64();
+        of.took += (took.as_secs_f64() - waits).max(0.0);
     }
 
     fn of(&mut self, work: Work) -> &mut Progress {
@@ -150,13 +168,18 @@ impl Clock {
 
     /// The time of all work, as it was assumed.
     pub(crate) fn all(&self) -> Duration {
-        Duration::from_secs_f64(self.fills.all + self.runs.all)
+        time(self.fills.all + self.runs.all + self.waits.all)
     }
 
     /// The time that is left.
     pub(crate) fn left(&self) -> Duration {
-        Duration::from_secs_f64(self.fills.left() + self.runs.left())
+        time(self.fills.left() + self.runs.left() + self.waits.rest())
     }
+}
+
+/// So many seconds; open transactions may make them more than a [`Duration`] can have.
+fn time(seconds: f64) -> Duration {
+    Duration::try_from_secs_f64(seconds).unwrap_or(Duration::MAX)
 }
 
 #[cfg(test)]
@@ -190,5 +213,18 @@ mod tests {
         assert!((clock.left().as_secs_f64() - 2.0 * (5.0 + FIXED)).abs() < 1e-6);
         clock.took(Work::Run(1.0), Duration::from_secs(1));
         assert!((clock.left().as_secs_f64() - 1.0).abs() < 1e-6);
+    }
+
+    #[test]
+    fn fast_runs_do_not_shorten_open_transactions() {
+        let speeds = Speeds { fill: 10.0, run: 5.0 };
+        let open = Work::Probed(Duration::from_secs(30));
+        let mut clock = Clock::begin(speeds, [Work::Run(1.0), open, open]);
+        clock.took(Work::Run(1.0), Duration::ZERO);
+        assert!((clock.left().as_secs_f64() - 60.0).abs() < 1e-6);
+        clock.took(open, Duration::from_secs(30));
+        assert!((clock.left().as_secs_f64() - 30.0).abs() < 1e-6);
+        let endless = Clock::begin(speeds, [Work::Probed(Duration::MAX), open]);
+        assert_eq!(endless.all(), Duration::MAX);
     }
 }

@@ -13,7 +13,7 @@ use crate::find::{
     shown_relation, works,
 };
 use crate::objects::Objects;
-use crate::outcome::{Effects, Failed, Obstacles};
+use crate::outcome::{ByText, Effects, Failed, Obstacles};
 use crate::parted;
 use crate::parts::{Parts, Write};
 use crate::rowless::Unmatched;
@@ -223,7 +223,7 @@ impl<'a> Look<'a> {
             relations: [&before.relations, &after.relations],
             works: &works,
         };
-        let unmatched = self.unmatched(statement, readings).await?;
+        let (unmatched, by_text) = self.unmatched(statement, Some(readings)).await?;
         let excluding = facts::excluding(&self.session, statement, &works).await?;
         let locks = after.locks.since(&before.locks, [&before.relations, &after.relations], &self.made);
         let taken = after.locks.taken(&before.locks, &before.relations, &self.made);
@@ -256,6 +256,7 @@ impl<'a> Look<'a> {
             kept_on_own,
             unknown_locks: None,
             unmatched,
+            by_text,
             changed: changed([&before, &after], &parts, target),
             is_alone: false,
             waits: 0,
@@ -318,7 +319,7 @@ impl<'a> Look<'a> {
         }
         let (locks_before, relations) = (Held::default(), [&before, &after]);
         let readings = Readings { locks: [&locks_before, &held], relations, works: &works };
-        let unmatched = if is_counted { self.unmatched(statement, readings).await? } else { Vec::new() };
+        let (unmatched, by_text) = self.unmatched(statement, is_counted.then_some(readings)).await?;
         let unknown_locks = refused.or_else(|| vacuum::unknown(statement, &vacuumed, &works));
         drop_work_on_empty(&mut works, [&before, &after], &self.was_there);
         let effects = Effects {
@@ -341,6 +342,7 @@ impl<'a> Look<'a> {
             kept_on_own: None,
             unknown_locks,
             unmatched,
+            by_text,
             changed: types.changed(&Types::around(&self.session, statement).await?, (&[][..], |_| false)),
             is_alone: true,
             waits,
@@ -381,22 +383,28 @@ impl<'a> Look<'a> {
         }
     }
 
-    /// Tables of which the statement writes rows, but changed none.
+    /// Tables of which the statement writes rows, but changed none, if there are readings with counters; and those that its text and its functions name
+    /// for work.
     async fn unmatched(
         &mut self,
         statement: &Statement,
-        readings: Readings<'_>,
-    ) -> Result<Vec<Unmatched>, ConnectError> {
+        readings: Option<Readings<'_>>,
+    ) -> Result<(Vec<Unmatched>, ByText), ConnectError> {
+        let (mut writes, mut by_text) = (Vec::new(), ByText::default());
         if !statement.runs_code() {
-            return Ok(Vec::new());
+            return Ok((Vec::new(), by_text));
         }
-        let mut writes = Vec::new();
-        let of_functions = called::writes(&self.session, &statement.sql).await?;
-        for write in Write::all_of(&statement.sql).into_iter().chain(of_functions) {
+        let code = called::code(&self.session, &statement.sql).await?;
+        for write in Write::all_of(&statement.sql).into_iter().chain(code.writes) {
             writes.push((self.oid_of(Some(write.table.clone())).await?, write));
         }
+        for table in Parts::copied_by(&statement.sql).into_iter().chain(code.copied) {
+            by_text.copied.extend(self.oid_of(Some(table)).await?);
+        }
+        by_text.written.extend(writes.iter().filter_map(|(oid, _)| *oid));
+        let Some(readings) = readings else { return Ok((Vec::new(), by_text)) };
         let migration = (&self.session, self.is_in_transaction);
-        self.earlier.unmatched(migration, &writes, readings).await
+        Ok((self.earlier.unmatched(migration, &writes, readings).await?, by_text))
     }
 
     /// A reading before or after a statement.

@@ -4,6 +4,7 @@
 mod blockers;
 mod bounds;
 mod called;
+mod cascades;
 mod changes;
 mod clock;
 mod copies;
@@ -179,6 +180,7 @@ impl Measurement<'_> {
             works,
             has_better,
             is_disturbed,
+            waiting,
             had_mappings,
             roles,
             zone,
@@ -197,7 +199,9 @@ impl Measurement<'_> {
         let speeds = Speeds::assumed(&plan.tables, (plan.bytes(), self.site.restarter.is_some()), &works);
         let fills = effort.sizes().iter().map(|(part, _)| Work::Fill(*part));
         let times = if has_better { 2 } else { 1 };
-        let runs = std::iter::repeat_n(rounds::works(effort, probes, is_disturbed), times).flatten();
+        // As if as many transactions of better ways waited for a blocker.
+        let runs = rounds::works(effort, probes, (is_disturbed, waiting));
+        let runs = std::iter::repeat_n(runs, times).flatten();
         let mut clock = Clock::begin(speeds, fills.chain(runs));
         plan.seconds = clock.all().as_secs();
         plan.warnings.extend(warnings);

@@ -6,8 +6,8 @@ use ::fill::{SchemaTriggers, Skipped, TableRows};
 use connect::Target;
 use server::Session;
 
+use super::cascades::{self, Cascades};
 use super::changes::Changes;
-use super::clock::class_of;
 use super::copies::Copies;
 use super::databases::Databases;
 use super::fill::Filler;
@@ -21,7 +21,7 @@ use super::{
 use crate::better;
 use crate::error::DdlError;
 use crate::find::Class;
-use crate::outcome::{Effects, StatementOutcome};
+use crate::outcome::StatementOutcome;
 use crate::request::Amount;
 
 /// Results of running the migration on tables without rows.
@@ -38,6 +38,8 @@ pub(super) struct Rehearsed<'a> {
     pub(super) has_better: bool,
     /// Whether the look disturbs a statement.
     pub(super) is_disturbed: bool,
+    /// Number of transactions that wait for a blocker.
+    pub(super) waiting: u32,
     /// Whether the schema had user mappings, which it no longer has.
     pub(super) had_mappings: bool,
     /// The roles that the schema has made.
@@ -110,7 +112,8 @@ impl Measurement<'_> {
         observer.stage("choosing the rows of the tables");
         observer.step("adding the rules of the migration to the tables");
         let changes = Changes::of(&statements, &tables);
-        let unfired = unfired::warning(schema, &statements, (&changes, &tables));
+        let cascades = Cascades::read(&empty).await?;
+        let unfired = unfired::warning(schema, &statements, (&changes, &cascades, &tables));
         let (additions, unsuited) = suit::additions(&empty, &tables, [&before, &after], &changes).await?;
         for warning in unfired.iter().chain(&unsuited) {
             observer.warned(warning);
@@ -134,13 +137,11 @@ impl Measurement<'_> {
             triggers,
             inserted,
         };
-        let name = |oid: &u32| tables.get(tables.get(*oid)?.root()).map(Table::shown);
-        let work = |found: &Effects| (class_of(found), found.tables.iter().filter_map(name).collect());
-        let works = statements.iter().filter_map(|one| one.found.as_ref().map(work)).collect();
+        let works = cascades::works(&statements, (&changes, &tables), &cascades);
         let better = better::migration(&statements, site.databases.version());
         let has_better = self.request.alternatives && better.is_some();
         let columns = Columns::of(&tables, [&before.casts, &after.casts], &added);
-        let is_disturbed = costs.is_disturbed;
+        let (is_disturbed, waiting) = (costs.is_disturbed, stall::waiting_transactions(&statements));
         Ok(Rehearsed {
             recipe,
             columns,
@@ -148,6 +149,7 @@ impl Measurement<'_> {
             works,
             has_better,
             is_disturbed,
+            waiting,
             had_mappings,
             roles,
             zone,

@@ -1,7 +1,7 @@
 //! Runs the migration on tables without rows: which tables it uses, and which rules it adds for their rows.
 //!
-//! The tables are those whose locks the statements take, which no reading of their text could tell. The tables that they
-//! reference need rows too, and so do those that reference tables whose rows a statement changes.
+//! The tables are those whose locks the statements take, which no reading of their text could tell, and those that their code would write if there
+//! were rows. The tables that these reference need rows too, and so do those that reference tables whose rows a statement changes.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -187,6 +187,13 @@ impl Tables {
                         used.extend(self.referencing(table.root));
                     }
                 }
+                // Code without rows did not come to these.
+                for table in found.by_text.written.iter().filter_map(|oid| self.get(*oid)) {
+                    used.insert(table.root);
+                    used.extend(self.referencing(table.root));
+                }
+                let copied = found.by_text.copied.iter().filter_map(|oid| self.get(*oid));
+                used.extend(copied.map(|table| table.root));
             }
             // It fails without rows, or not all of its locks may have been seen: then there are the words of its text.
             let is_known = match &one.found {

@@ -1,10 +1,13 @@
 //! The runs of a migration in copies of the filled databases: to look at it, to time it at each size, and with readers and
 //! writers meanwhile.
 
+use std::time::Duration;
+
 use super::Observer;
 use super::clock::{Clock, Work};
 use super::copies::{Copies, set_sizes};
 use super::fill::Filled;
+use super::stall::waiting_transactions;
 use crate::error::DdlError;
 use crate::outcome::{Probed, StatementOutcome};
 use crate::request::{Effort, Probes};
@@ -24,8 +27,13 @@ pub(crate) struct Rounds<'a> {
 /// The readers and writers: without a blocker, and with one.
 pub(crate) type BothProbed = (Option<Probed>, Option<Probed>);
 
-/// The work of a migration in [`Rounds::first`] and [`Rounds::all`]. What the look disturbs runs once more after each look.
-pub(crate) fn works(effort: Effort, probes: Option<&Probes>, is_disturbed: bool) -> Vec<Work> {
+/// The work of a migration in [`Rounds::first`] and [`Rounds::all`]. What the look disturbs runs once more after each look. So many transactions
+/// (`waiting`) wait for a blocker.
+pub(crate) fn works(
+    effort: Effort,
+    probes: Option<&Probes>,
+    (is_disturbed, waiting): (bool, u32),
+) -> Vec<Work> {
     let sizes = effort.sizes();
     let runs = sizes.iter().flat_map(|(part, runs)| std::iter::repeat_n(Work::Run(*part), *runs));
     let mut works: Vec<Work> = runs.collect();
@@ -38,8 +46,8 @@ pub(crate) fn works(effort: Effort, probes: Option<&Probes>, is_disturbed: bool)
         works.extend(looks.into_iter().map(Work::Run));
     }
     if let Some(probes) = probes {
-        works.push(Work::Probed(std::time::Duration::ZERO));
-        works.extend(probes.blocker.map(Work::Probed));
+        works.push(Work::Probed(Duration::ZERO));
+        works.extend(probes.blocker.map(|blocker| Work::Probed(blocker.saturating_mul(waiting))));
     }
     works
 }
@@ -152,7 +160,7 @@ impl Rounds<'_> {
         let (free, found) =
             self.site.stall((largest, is_last), statements, probes, (None, self.seed), self.observer).await?;
         statements.iter_mut().zip(found).for_each(|(one, stall)| one.stall = stall);
-        self.clock.did(Work::Probed(std::time::Duration::ZERO));
+        self.clock.did(Work::Probed(Duration::ZERO));
         let Some(blocker) = probes.blocker else { return Ok((Some(free), None)) };
         let stage = format!("the same, with a transaction that is open for {} s", blocker.as_secs_f64());
         self.observer.stage(&stage);
@@ -160,7 +168,7 @@ impl Rounds<'_> {
         let (behind, found) =
             self.site.stall((largest, is_last), statements, probes, run, self.observer).await?;
         statements.iter_mut().zip(found).for_each(|(one, stall)| one.blocked = stall);
-        self.clock.did(Work::Probed(blocker));
+        self.clock.did(Work::Probed(blocker.saturating_mul(waiting_transactions(statements))));
         Ok((Some(free), Some(behind)))
     }
 }
@@ -172,8 +180,8 @@ mod tests {
     #[test]
     fn what_the_look_disturbs_runs_once_more_for_each_look() {
         for (effort, undisturbed, looks) in [(Effort::Quick, 1, 1), (Effort::Full, 13 + 2, 2)] {
-            assert_eq!(works(effort, None, false).len(), undisturbed);
-            assert_eq!(works(effort, None, true).len(), undisturbed + looks);
+            assert_eq!(works(effort, None, (false, 0)).len(), undisturbed);
+            assert_eq!(works(effort, None, (true, 0)).len(), undisturbed + looks);
         }
     }
 }

@@ -1,5 +1,6 @@
 //! Triggers of the original that statements fire there, and not in the copy.
 
+use super::cascades::Cascades;
 use super::changes::Changes;
 use super::rehearse::Tables;
 use crate::outcome::StatementOutcome;
@@ -9,24 +10,26 @@ use crate::triggers::RowTrigger;
 /// Triggers that are named of a statement.
 const NAMED: usize = 8;
 
-/// A warning about the statements that fire them; none if there is none.
+/// A warning about the statements that fire them, also by foreign keys; none if there is none.
 pub(super) fn warning(
     schema: &Schema,
     statements: &[StatementOutcome],
-    (changes, tables): (&Changes, &Tables),
+    (changes, cascades, tables): (&Changes, &Cascades, &Tables),
 ) -> Option<String> {
     let of_statement = |(place, one): (usize, &StatementOutcome)| {
-        let of_place = changes.tables_of(place);
-        let is_of_changed = |trigger: &RowTrigger| {
-            let mut of = tables.all().filter(|(_, table)| trigger.is_of(&table.schema, &table.name));
-            of.any(|(oid, _)| of_place.iter().any(|table| *table == oid || tables.is_below(oid, *table)))
+        let written = changes.with_code(place, one);
+        let by_keys = cascades.of(&one.statement, &written, tables);
+        let is_on = |trigger: &RowTrigger, table: u32| {
+            let mut of = tables.all().filter(|(_, one)| trigger.is_of(&one.schema, &one.name));
+            of.any(|(oid, _)| oid == table || tables.is_below(oid, table))
+        };
+        let is_met = |trigger: &RowTrigger| {
+            trigger.may_fire(&one.statement) && written.iter().any(|table| is_on(trigger, *table))
+                || by_keys.iter().any(|(table, event)| trigger.fires_on(*event) && is_on(trigger, *table))
         };
         let earlier = || statements[..place].iter().map(|one| &one.statement);
         let fires = |trigger: &&RowTrigger| {
-            one.statement.runs_code()
-                && is_of_changed(trigger)
-                && trigger.may_fire(&one.statement)
-                && trigger.is_left_by(earlier())
+            one.statement.runs_code() && is_met(trigger) && trigger.is_left_by(earlier())
         };
         let names: Vec<String> = schema.triggers.iter().filter(fires).map(RowTrigger::shown).collect();
         let more = names.len().saturating_sub(NAMED);

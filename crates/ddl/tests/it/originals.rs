@@ -360,3 +360,32 @@ fn valid_not_nulls_with_names_are_copied_to_an_earlier_server() {
         assert_eq!(columns, "b id m", "{}", facts.ddl);
     });
 }
+
+/// A function of a constraint calls one that no table names.
+#[test]
+fn a_constraint_with_objects_that_the_copy_lacks_gets_a_remedy() {
+    for release in RELEASES {
+        for body in
+            ["LANGUAGE sql AS 'SELECT positive(x)'", "LANGUAGE plpgsql AS 'BEGIN RETURN positive(x); END'"]
+        {
+            let server = server(release);
+            let schema = block_on(async {
+                let connection = server.database().await.target.connect().await.unwrap();
+                let tables = format!(
+                    "CREATE FUNCTION positive(x int) RETURNS bool LANGUAGE sql AS 'SELECT x > 0';
+                    CREATE FUNCTION valid(x int) RETURNS bool {body};
+                    CREATE TABLE t (id int PRIMARY KEY, n int CHECK (valid(n)));
+                    INSERT INTO t SELECT i, i FROM generate_series(1, 100) i; ANALYZE t;"
+                );
+                connection.client.batch_execute(&tables).await.unwrap();
+                Schema::of_database(&connection, "shop").await.unwrap()
+            });
+            let request = Request { schema, ..request("", "ALTER TABLE t ADD z int", Amount::Rows(100)) };
+            let error = measured(&server, &request).unwrap_err().to_string();
+            let missing = "function positive(integer) does not exist";
+            let remedy = "give --schema-file with the output of pg_dump --schema-only";
+            assert_says(&error, &["database shop: ", missing, remedy]);
+            assert!(!error.contains("--column"), "{release}: {error}");
+        }
+    }
+}

@@ -157,6 +157,34 @@ fn tables_that_the_migration_uses_get_rows_that_suit_it() {
     assert_eq!(outcome.unfilled, [("public.audit".to_owned(), 5)]);
 }
 
+/// A loop over rows comes to its DELETE only if there are some, so that no lock tells of it, nor of the tables to which it cascades.
+#[test]
+fn tables_that_code_writes_only_with_rows_are_filled() {
+    let body = "DECLARE one record; BEGIN FOR one IN SELECT id FROM queue LOOP DELETE FROM accounts WHERE id = one.id; END LOOP; END";
+    let schema = format!(
+        "CREATE TABLE queue (id int PRIMARY KEY);
+        CREATE TABLE accounts (id int PRIMARY KEY);
+        CREATE TABLE orders (id int PRIMARY KEY, account_id int NOT NULL REFERENCES accounts ON DELETE CASCADE);
+        CREATE TABLE lines (order_id int NOT NULL REFERENCES orders ON DELETE CASCADE);
+        CREATE TABLE others (id int);
+        CREATE FUNCTION purge() RETURNS void LANGUAGE plpgsql AS '{body}';"
+    );
+    for release in RELEASES {
+        let server = server(release);
+        for migration in [format!("DO $$ {body} $$"), "SELECT purge()".to_owned()] {
+            let outcome = measured(&server, &request(&schema, &migration, Amount::Rows(200))).unwrap();
+            let failed: Vec<_> = outcome.failed().collect();
+            assert!(failed.is_empty(), "{release}: {failed:#?}");
+            assert_eq!(outcome.unfilled, [], "{release}: {migration}");
+            let tables = &outcome.statements[0].tables;
+            for table in ["public.accounts", "public.orders", "public.lines"] {
+                assert!(tables.iter().any(|one| one == table), "{release}: {migration}: {tables:?}");
+            }
+            assert!(!tables.iter().any(|one| one == "public.others"), "{release}: {migration}: {tables:?}");
+        }
+    }
+}
+
 /// Rules of columns that the migration renames, of domains, and with EXCLUDE.
 #[test]
 fn rows_suit_rules_of_renamed_columns_and_of_domains() {

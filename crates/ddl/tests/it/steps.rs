@@ -92,3 +92,38 @@ fn the_first_timed_run_has_a_stage() {
     let statement = told.after(first, "running statement 1 of 1");
     assert!(statement < second, "{:#?}", told.0);
 }
+
+/// Keeps the seconds of the plan.
+#[derive(Default)]
+struct Announced(u64);
+
+impl Observer for Announced {
+    fn planned(&mut self, plan: &Plan) {
+        self.0 = plan.seconds;
+    }
+    fn stage(&mut self, _: &str) {}
+    fn statement(&mut self, _: usize, _: usize, _: &Statement) {}
+    fn left(&mut self, _: Duration) {}
+}
+
+/// Each transaction that waits for readers meets another open transaction; those that let readers in wait for none.
+#[test]
+fn the_announced_time_has_each_blocker() {
+    let server = server(18);
+    let announced = |migration: &str| {
+        let (blocker, mut announced) = (Some(Duration::from_mins(10)), Announced::default());
+        let probes = Probes { read: None, write: None, blocker };
+        // The time-out ends the waits of this test early, and pgrig does not foresee that.
+        let migration = format!("SET lock_timeout = '500ms'; {migration}");
+        let request = Request { probes: Some(probes), ..of_shop(&migration) };
+        measured_by(&server, &request, &mut announced).unwrap();
+        announced.0
+    };
+    let of_alone = announced("CREATE INDEX ON orders (note)");
+    assert!(of_alone < 300, "{of_alone}");
+    let of_three = announced(
+        "ALTER TABLE orders ADD a int; CREATE INDEX ON orders (note); ALTER TABLE orders ADD b int;
+         BEGIN; SELECT 1; ALTER TABLE orders ADD c int; ALTER TABLE orders ADD d int; COMMIT",
+    );
+    assert!((1800..2100).contains(&of_three), "{of_three}");
+}

@@ -98,3 +98,40 @@ fn triggers_of_an_original_that_would_fire_are_named() {
         assert!(warnings(&Schema::of_script(SCHEMA, "blog.sql").unwrap()).is_empty(), "{release}");
     }
 }
+
+/// A foreign key fires the triggers of its table: those of the event that it causes there, and only if the statement changes what it references.
+#[test]
+fn triggers_of_an_original_that_foreign_keys_would_fire_are_named() {
+    let tables = "
+        CREATE TABLE accounts (id int PRIMARY KEY, name text);
+        CREATE TABLE orders (id int PRIMARY KEY, account_id int REFERENCES accounts ON DELETE CASCADE ON UPDATE CASCADE);
+        CREATE TABLE lines (id int PRIMARY KEY, order_id int REFERENCES orders ON DELETE SET NULL);
+        CREATE TABLE others (id int PRIMARY KEY, account_id int REFERENCES accounts);
+        CREATE FUNCTION nothing() RETURNS trigger LANGUAGE plpgsql AS 'BEGIN RETURN NULL; END';
+        CREATE TRIGGER changed AFTER UPDATE ON lines FOR EACH ROW EXECUTE FUNCTION nothing();
+        CREATE TRIGGER gone AFTER DELETE ON orders FOR EACH ROW EXECUTE FUNCTION nothing();
+        CREATE TRIGGER moved AFTER UPDATE ON orders FOR EACH ROW EXECUTE FUNCTION nothing();
+        CREATE TRIGGER other AFTER DELETE OR UPDATE ON others FOR EACH ROW EXECUTE FUNCTION nothing();";
+    let migration = "
+        UPDATE accounts SET name = 'x';
+        DELETE FROM lines WHERE id < 0;
+        DELETE FROM accounts WHERE id < 3;
+        UPDATE accounts SET id = id + 100000 WHERE id > 190;
+        DO $$ DECLARE one record; BEGIN FOR one IN SELECT id FROM others LOOP DELETE FROM orders WHERE id = one.id; END LOOP; END $$;";
+    for release in RELEASES {
+        let server = server(release);
+        let schema = block_on(async {
+            let connection = server.database().await.target.connect().await.unwrap();
+            connection.client.batch_execute(tables).await.unwrap();
+            Schema::of_database(&connection, "shop").await.unwrap()
+        });
+        let mut warned = Warned::default();
+        let request = Request { schema, ..request("", migration, Amount::Rows(100)) };
+        measured_by(&server, &request, &mut warned).unwrap();
+        let found: Vec<_> = warned.0.iter().filter(|warning| warning.contains("may fire")).collect();
+        let [warning] = &found[..] else { panic!("{release}: {found:?}") };
+        let named = "for each row of statement 3 (changed on lines, gone on orders), statement 4 (moved on orders), \
+                     statement 5 (changed on lines, gone on orders): there";
+        assert_says(warning, &[named]);
+    }
+}

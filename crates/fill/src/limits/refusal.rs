@@ -49,6 +49,28 @@ pub enum LimitsError {
     Unreadable(#[from] std::io::Error),
 }
 
+impl LimitsError {
+    /// The lack of room, without a remedy; none for other errors.
+    pub(crate) fn lack(&self) -> Option<String> {
+        match self {
+            Self::NoRoom { volume, needed, free, kept, because, .. } => {
+                Some(for_chunk("first", *volume, [*needed, *free, *kept], because))
+            }
+            Self::Unseen { .. } | Self::Unreadable(_) => None,
+        }
+    }
+}
+
+/// The lack of room for a chunk, without a remedy.
+fn for_chunk(which: &str, volume: VolumeRole, [needed, free, kept]: [u64; 3], because: &str) -> String {
+    format!(
+        "no room for the {which} chunk ({}): {volume} has {} free{}",
+        bytes(needed),
+        bytes(free),
+        reserved(kept, because)
+    )
+}
+
 impl Classified for LimitsError {
     fn class(&self) -> Class {
         match self {
@@ -118,8 +140,8 @@ impl std::fmt::Display for VolumeRole {
 pub enum OutOfSpace {
     /// pgrig saw the lack of space before the server did.
     #[error(
-        "no room for the next chunk ({}): {volume} has {} free{}. Free some space, or give a smaller SIZE, --wait-for-space \
-         (to wait), or --brim (to stop here)", bytes(*needed), bytes(*free), reserved(*kept, because)
+        "{}. Free some space, or give a smaller SIZE, --wait-for-space (to wait), or --brim (to stop here)",
+        for_chunk("next", *volume, [*needed, *free, *kept], because)
     )]
     NoRoom {
         /// The role of the volume.
@@ -143,4 +165,17 @@ pub enum OutOfSpace {
         "cannot read the free space of the server's volume any more: {0}. Check the permissions of its data directory"
     )]
     Unreadable(String),
+}
+
+impl OutOfSpace {
+    /// The lack of room, without a remedy; none if it is not known.
+    pub(crate) fn lack(&self) -> Option<String> {
+        match self {
+            Self::NoRoom { volume, needed, free, kept, because } => {
+                Some(for_chunk("next", *volume, [*needed, *free, *kept], because))
+            }
+            Self::Reported(shortage) => Some(shortage.to_string()),
+            Self::Unreadable(_) => None,
+        }
+    }
 }

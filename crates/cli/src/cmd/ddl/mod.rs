@@ -9,9 +9,10 @@ mod progress;
 mod rowless;
 mod text;
 mod thinned;
+mod whole;
 
 use connect::{ConnectError, SqlState};
-use ddl::{DdlError, Outcome, Request, Schema, Site};
+use ddl::{DdlError, Outcome, Request, Schema, Site, StatementOutcome};
 use fill::FillError;
 use pgserver::Home;
 use server::Survey;
@@ -116,13 +117,20 @@ async fn measure(
         chosen,
         printer,
         async |recording| {
+            told_before(arguments, request).into_iter().for_each(|text| recording.note_seen(text));
             let mut progress = Progress::new(recording, request, printer);
             let result = ddl::run(&site, request, &mut progress, interrupted(printer)).await;
             drop(progress);
             match result {
                 Ok(outcome) => {
                     recording.run.trials = outcome.trials();
-                    warn(arguments, request, &outcome, printer);
+                    for warning in warnings(arguments, &outcome) {
+                        printer.warn(&warning);
+                        recording.note_seen(warning);
+                    }
+                    for warning in of_trials(arguments, request, &outcome) {
+                        printer.warn(warning);
+                    }
                     let result = judged(arguments, &outcome);
                     RunEnd { outcome: Some(outcome), result }
                 }
@@ -131,50 +139,62 @@ async fn measure(
         },
         async |outcome: Outcome, _| {
             let results = vec![text::outcome(&outcome)];
-            let hints = hints::of(&outcome, version);
+            let mut hints = hints::of(&outcome, version);
+            hints.extend(whole::hint(arguments, &outcome));
             Ok(Shown { results, hints, leaves_nothing: true, ..Shown::default() })
         },
     )
     .await
 }
 
-/// Warns of statements that were not measured in full.
-fn warn(arguments: &DdlArgs, request: &Request, outcome: &Outcome, printer: &Printer) {
-    for (table, number) in &outcome.unfilled {
-        printer.warn(format!(
-            "statement {number} uses {table}, which pgrig left empty, because no statement used it while all tables were empty: \
-             give --rows {table}=ROWS"
-        ));
-    }
-    for one in &outcome.statements {
-        if let Some(why) = one.found.as_ref().and_then(|found| found.unknown_locks.as_ref()) {
-            printer.warn(format!("the locks of statement {} are not all known: {why}", one.number));
-        }
-    }
-    for one in &outcome.statements {
-        if let Some(why) = one.skipped() {
-            printer.warn(format!(
-                "statement {} did nothing to tables: {why}. If the original has a table or column that is missing here, add it to the schema",
-                one.number
-            ));
-        }
-    }
-    for warning in rowless::warnings(outcome, request.schema.is_copy()) {
-        printer.warn(warning);
-    }
-    for warning in thinned::warnings(outcome) {
-        printer.warn(warning);
-    }
-    for warning in gate::failed(&arguments.fail_if, outcome) {
-        printer.warn(warning);
-    }
-    for untried in gate::unlimited(&arguments.fail_if, outcome) {
-        printer.warn(untried);
-    }
+/// The texts that were printed before the run: warnings about the migration and the schema, and notes on the way in which pgrig reads them.
+fn told_before(arguments: &DdlArgs, request: &Request) -> Vec<String> {
+    let (script, schema) = (&request.script, &request.schema);
+    let texts = script.warnings.iter().chain(&script.notes).chain(&schema.unseen).cloned();
+    arguments.disorder().into_iter().chain(texts).chain(request.estimated()).collect()
 }
 
-/// The error of a run. A --schema-file that uses a table which it does not create may be the migration.
+/// Warnings about a result that become notes of the run document.
+fn warnings(arguments: &DdlArgs, outcome: &Outcome) -> Vec<String> {
+    let of_unfilled = |(table, number): &(String, usize)| {
+        format!(
+            "statement {number} uses {table}, which pgrig left empty, because no statement used it while all tables were empty: \
+             give --rows {table}=ROWS"
+        )
+    };
+    let of_skipped = |one: &StatementOutcome| {
+        let why = one.skipped()?;
+        Some(format!(
+            "statement {} did nothing to tables: {why}. If the original has a table or column that is missing here, add it to the schema",
+            one.number
+        ))
+    };
+    let unfilled = outcome.unfilled.iter().map(of_unfilled);
+    let skipped = outcome.statements.iter().filter_map(of_skipped);
+    unfilled.chain(skipped).chain(gate::unlimited(&arguments.fail_if, outcome)).collect()
+}
+
+/// Warnings about a result whose facts the trials have, so that reports have sentences of their own.
+fn of_trials(arguments: &DdlArgs, request: &Request, outcome: &Outcome) -> Vec<String> {
+    let of_locks = |one: &StatementOutcome| {
+        let why = one.found.as_ref()?.unknown_locks.as_ref()?;
+        Some(format!("the locks of statement {} are not all known: {why}", one.number))
+    };
+    let mut warnings: Vec<String> = outcome.statements.iter().filter_map(of_locks).collect();
+    warnings.extend(rowless::warnings(outcome, request.schema.is_copy()));
+    warnings.extend(thinned::warnings(outcome));
+    warnings.extend(gate::failed(&arguments.fail_if, outcome));
+    warnings
+}
+
+/// The error of a run. A --schema-file that uses a table which it does not create may be the migration. For objects that the copy of a database
+/// lacks, with the commands that measure with all objects.
 fn swapped(error: DdlError, arguments: &DdlArgs) -> Failure {
+    if matches!(error, DdlError::Incomplete { .. })
+        && let Some(advice) = whole::advice(arguments)
+    {
+        return Usage(format!("{error}: {advice}")).into();
+    }
     let lacks_table = matches!(
         &error,
         DdlError::Sql { error, .. }

@@ -27,6 +27,7 @@ impl Observer for Progress<'_> {
         self.shown.stage(text::plan(plan, self.request) + "\n");
         for warning in &plan.warnings {
             self.shown.warn(warning);
+            self.recording.note_seen(warning);
         }
         self.recording.set_plan(plan);
         self.recording.save();
@@ -50,5 +51,6 @@ impl Observer for Progress<'_> {
 
     fn warned(&mut self, warning: &str) {
         self.shown.warn(warning);
+        self.recording.note_seen(warning);
     }
 }

@@ -84,3 +84,20 @@ pub(super) fn waits_for_readers(statements: &[StatementOutcome], is_in_transacti
     };
     statements.iter().take(length).any(waits)
 }
+
+/// The number of transactions of the migration that wait for readers: for each, another open transaction begins.
+pub(crate) fn waiting_transactions(statements: &[StatementOutcome]) -> u32 {
+    let (mut is_in_transaction, mut has_locks, mut waiting) = (false, false, 0);
+    for (place, one) in statements.iter().enumerate().filter(|(_, one)| one.failed.is_none()) {
+        if !has_locks && waits_for_readers(&statements[place..], is_in_transaction) {
+            waiting += 1;
+        }
+        let edge = Edge::of(&one.statement);
+        let ends = edge.as_ref().is_some_and(Edge::ends);
+        if let Some(edge) = edge {
+            is_in_transaction = !ends || edge == Edge::Chains;
+        }
+        has_locks = is_in_transaction && !ends;
+    }
+    waiting
+}

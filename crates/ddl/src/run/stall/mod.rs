@@ -26,6 +26,7 @@ use server::Session;
 use tokio::task::JoinSet;
 
 use self::asked::asked;
+pub(crate) use self::holder::waiting_transactions;
 use self::holder::{Holder, waits_for_readers};
 use self::met::{Met, Owners, Span, Uses, met};
 use self::probe::{Answer, Log, Probe, interval};

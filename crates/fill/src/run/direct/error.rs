@@ -90,6 +90,16 @@ pub enum Failure {
     },
 }
 
+impl Failure {
+    /// The lack of room, without a remedy; none for other errors.
+    pub(crate) fn lack(&self) -> Option<String> {
+        match self {
+            Self::File { path, source } if is_full(source) => Some(format!("{path}: {source}")),
+            _ => None,
+        }
+    }
+}
+
 /// The values of `--column` that make one of these columns unique.
 fn unique(columns: &[String]) -> String {
     if columns.is_empty() {
@@ -100,10 +110,10 @@ fn unique(columns: &[String]) -> String {
 
 /// The remedy, where there is one.
 fn remedy(error: &io::Error) -> &'static str {
-    match error.kind() {
-        ErrorKind::StorageFull | ErrorKind::QuotaExceeded => {
-            ". Free some space there, or give a smaller SIZE"
-        }
-        _ => "",
-    }
+    if is_full(error) { ". Free some space there, or give a smaller SIZE" } else { "" }
+}
+
+/// Whether there is no room for the file.
+fn is_full(error: &io::Error) -> bool {
+    matches!(error.kind(), ErrorKind::StorageFull | ErrorKind::QuotaExceeded)
 }
