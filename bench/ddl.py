@@ -135,8 +135,9 @@ def measured(options, environment, schema, migration, seed):
 
     # First at that size: its bytes tell what a tenth of it is.
     large = run("--up-to", "1TB", "--quick")
-    bytes_of = [event["measured"]["sizes"][-1]["bytes"] for event in large.values() if "measured" in event]
-    small = run("--up-to", f"{max(bytes_of) // 10}B")
+    tenth = bytes_of(large) // 10
+    # The tables come out smaller or larger than their plan.
+    small = run("--up-to", f"{tenth * tenth // bytes_of(run('--up-to', f'{tenth}B', '--quick'))}B")
     pairs = []
     for config, events in small.items():
         if "found" not in events or "forecast" not in events:
@@ -148,6 +149,11 @@ def measured(options, environment, schema, migration, seed):
                           "bytes": [events["measured"]["sizes"][-1]["bytes"], real["bytes"]],
                           "real": events_real(large[config], quantity)})
     return pairs
+
+
+def bytes_of(events):
+    """Bytes of all tables at the largest size that was measured."""
+    return max(event["measured"]["sizes"][-1]["bytes"] for event in events.values() if "measured" in event)
 
 
 def events_real(events, quantity):
