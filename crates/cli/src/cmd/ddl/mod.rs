@@ -117,7 +117,9 @@ async fn measure(
         chosen,
         printer,
         async |recording| {
-            told_before(arguments, request).into_iter().for_each(|text| recording.note_seen(text));
+            for text in told_before(arguments, request) {
+                recording.note_seen(text);
+            }
             let mut progress = Progress::new(recording, request, printer);
             let result = ddl::run(&site, request, &mut progress, interrupted(printer)).await;
             drop(progress);
