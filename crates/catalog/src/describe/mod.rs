@@ -319,7 +319,7 @@ impl<'a> Design<'a> {
         let checks = &basis.conditions.checks;
         let choice = self.choice(basis, groups, &draft.parts, draft.first_row);
         let bounds = self.info.partition_condition();
-        let bounds = bounds.as_deref().map(|bounds| Rule::of_table(self.info, "partition bounds", bounds));
+        let bounds = bounds.as_deref().map(|bounds| Rule::of_bounds(self.info, bounds));
         let mut rules: Vec<Rule<'_>> = bounds.into_iter().chain(self.rules()).collect();
         let conditions = basis.conditions.bounds.iter().chain(checks);
         for ((rule, condition), understood) in rules.iter_mut().zip(conditions).zip(understood) {

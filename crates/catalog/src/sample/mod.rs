@@ -5,11 +5,13 @@
 //! that the server accepts. Candidates are the values that the columns have otherwise, then those mixed with NULLs and
 //! with values near the constants in the conditions, in the shapes that pass.
 
+mod between;
 mod candidates;
 mod distances;
 mod distinct;
 mod judge;
 mod known;
+mod leaves;
 mod pattern;
 mod random;
 mod rule;
@@ -90,9 +92,9 @@ impl<'a> Sampling<'a> {
             if groups.iter().any(|group| rule.columns.iter().any(|column| group.has(column))) {
                 continue;
             }
-            let (group, note) = self.sampled(rule).await?;
+            let (group, about) = self.sampled(rule).await?;
             groups.push(group);
-            notes.push(note);
+            notes.extend(about);
         }
         let is_replaced =
             |group: &&Group| group.columns.iter().any(|name| groups.iter().any(|new| new.has(name)));
@@ -114,7 +116,7 @@ impl<'a> Sampling<'a> {
         self.parts.iter().any(|part| part.turn.is_some() && part.columns.iter().any(|name| name == column))
     }
 
-    /// Whether some of the rows described so far break the rule.
+    /// Whether some of the rows described so far break the rule, or hardly one is in some of the partitions.
     async fn is_broken(&self, rule: &Rule<'a>) -> Result<bool, CatalogError> {
         if !rule.columns.iter().any(|column| self.is_free(column)) {
             return Ok(false);
@@ -132,9 +134,13 @@ impl<'a> Sampling<'a> {
         }
         let tuples: BTreeSet<Tuple> = texts(&table, self.stretches(STRETCH)).into_iter().collect();
         let tuples: Vec<Tuple> = tuples.into_iter().collect();
-        let judged = self.judge(&sent, &[rule]).await?.judge(&tuples).await?;
-        // The rows themselves show conditions that the server could not judge.
-        Ok(judged.passed.len() < tuples.len() && !judged.gave_up)
+        let judge = self.judge(&sent, &[rule]).await?;
+        let judged = judge.judge(&tuples).await?;
+        if judged.passed.len() < tuples.len() {
+            // The rows themselves show conditions that the server could not judge.
+            return Ok(!judged.gave_up);
+        }
+        self.is_missed(rule, &judge, &tuples).await
     }
 
     /// The beginning, the middle and the end of the rows.
@@ -246,8 +252,8 @@ impl<'a> Sampling<'a> {
         Together { columns, rules: rules.collect(), has_keys }
     }
 
-    /// The list of tuples for a broken rule, and a note that says which rule it is for.
-    async fn sampled(&self, rule: &Rule<'a>) -> Result<(Group, String), CatalogError> {
+    /// The list of tuples for a broken rule, and notes that say which rule it is for, and which partitions stay empty.
+    async fn sampled(&self, rule: &Rule<'a>) -> Result<(Group, Vec<String>), CatalogError> {
         // A value that differs from some of a key's is not sure to differ from the one in its row.
         let meets_key = |column: &&str| self.is_free(column) && self.takes_turns(column);
         let with_keys = rule.is_about_pairs && rule.columns.iter().any(meets_key);
@@ -276,6 +282,7 @@ impl<'a> Sampling<'a> {
             "{columns}: pgrig uses {count} {combinations} that {satisfy} {names} ({share:.1} % of the {} that it tried)",
             found.tried
         );
+        let notes = std::iter::once(note).chain(leaves::stay_empty(&found.empty)).collect();
         let group = Group {
             name: names.clone(),
             columns: together.columns.iter().map(|&column| column.to_owned()).collect(),
@@ -284,14 +291,20 @@ impl<'a> Sampling<'a> {
             one_to_one: false,
             origin: Origin::Judged { distinct: together.has_keys },
         };
-        Ok((group, note))
+        Ok((group, notes))
     }
 
     fn rare(&self, together: &Together<'_>, found: PassedTuples) -> CatalogError {
         CatalogError::Rare {
             table: self.info.shown(),
             columns: together.columns.join(", "),
-            constraints: together.names(|rule| format!("{}, CHECK ({})", rule.name, rule.definition)),
+            constraints: together.names(|rule| {
+                if rule.is_of_bounds {
+                    rule.name.to_owned()
+                } else {
+                    format!("{}, CHECK ({})", rule.name, rule.definition)
+                }
+            }),
             tried: found.tried,
             passed: found.passed,
             error: found.error,
@@ -340,7 +353,11 @@ impl<'a> Sampling<'a> {
                 |&at: &usize| self.slot(together.columns[at]).is_some_and(|slot| !slot.info.not_null);
             let near = match group {
                 Some(_) => Vec::new(),
-                None => self.readable(column, near(&slot.kind, &constants, patterns)).await?,
+                None => {
+                    let mut near = self.readable(column, near(&slot.kind, &constants, patterns)).await?;
+                    near.extend(self.between(slot, together).await?);
+                    near
+                }
             };
             let named = match columns.as_slice() {
                 [_] => self.named(slot, group, &together.rules).await?,

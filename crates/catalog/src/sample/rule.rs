@@ -23,6 +23,8 @@ pub(crate) struct Rule<'a> {
     pub(crate) is_about_pairs: bool,
     /// Whether it holds only for the rows of some partitions.
     pub(crate) is_of_partitions: bool,
+    /// Whether it says that the row is in a partition.
+    pub(crate) is_of_bounds: bool,
 }
 
 impl<'a> Rule<'a> {
@@ -32,8 +34,13 @@ impl<'a> Rule<'a> {
         Self { is_of_partitions, ..Self::of_table(info, &check.name, &check.expression) }
     }
 
-    /// Of a condition on the table's rows, such as the bounds of its partitions.
-    pub(crate) fn of_table(info: &'a TableInfo, name: &'a str, expression: &'a str) -> Self {
+    /// Of the bounds of the table's partitions, or of the table as a partition.
+    pub(crate) fn of_bounds(info: &'a TableInfo, bounds: &'a str) -> Self {
+        Self { is_of_bounds: true, ..Self::of_table(info, "the bounds of its partitions", bounds) }
+    }
+
+    /// Of a condition on the table's rows.
+    fn of_table(info: &'a TableInfo, name: &'a str, expression: &'a str) -> Self {
         let columns = columns_in(expression, &info.column_names());
         let mut columns: Vec<&str> = columns;
         let computed: Vec<&ColumnInfo> =
@@ -54,6 +61,7 @@ impl<'a> Rule<'a> {
             is_rarely_broken: false,
             is_about_pairs: false,
             is_of_partitions: false,
+            is_of_bounds: false,
         }
     }
 
@@ -75,6 +83,7 @@ impl<'a> Rule<'a> {
             is_rarely_broken: false,
             is_about_pairs: false,
             is_of_partitions: false,
+            is_of_bounds: false,
         }
     }
 

@@ -4,6 +4,7 @@ mod defaults;
 mod many;
 mod partial;
 mod partition_checks;
+mod partition_keys;
 mod refusals;
 mod sampled;
 mod spread;
