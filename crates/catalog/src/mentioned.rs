@@ -38,6 +38,18 @@ pub(super) fn calls_only(text: &str, functions: &[&str]) -> bool {
     !tokens.is_empty() && tokens.iter().enumerate().all(is_fine)
 }
 
+/// Whether a printed expression raises an error for some values of its columns: it makes a range of two ends, or divides by them.
+pub(super) fn may_fail(text: &str) -> bool {
+    let tokens = lex(text).unwrap_or_default();
+    tokens.windows(2).any(|pair| match (&pair[0].0, &pair[1].0) {
+        (Token::Word { name, .. }, Token::Open) => name.ends_with("range"),
+        (Token::Symbol(symbol), divisor) => {
+            matches!(symbol.as_str(), "/" | "%") && *divisor != Token::Literal
+        }
+        _ => false,
+    })
+}
+
 /// The functions that a printed expression calls, without their schemas; none if it cannot be read.
 pub(super) fn functions_in(text: &str) -> Option<Vec<String>> {
     let tokens = lex(text)?;

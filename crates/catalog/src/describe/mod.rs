@@ -1,11 +1,12 @@
 //! From a table's facts to rows that keep its constraints. `uniqueness` has the ways to keep its keys, `partial` those to
 //! keep partial unique indexes that leave room for fewer rows than wanted, `nulls` foreign keys that are NULL for a unique key,
-//! `counted` columns that are counted for one although they have statistics.
+//! `counted` columns that are counted for one although they have statistics. `rules` are conditions that the server judges.
 //! `warnings` are the texts about its triggers and columns.
 
 mod counted;
 mod nulls;
 mod partial;
+mod rules;
 mod uniqueness;
 mod warnings;
 
@@ -211,7 +212,7 @@ impl<'a> Design<'a> {
         )
         .await?;
         let basis = Basis { conditions: &conditions, way: &way, present: &present };
-        let is_judged = understood.contains(&false) || self.inner_rules().next().is_some();
+        let is_judged = understood.contains(&false) || self.other_rules().next().is_some();
         let mut draft = self.draft(basis, &groups, is_judged).await?;
         if is_judged {
             let judged = self.judged(basis, &understood, &groups, &draft).await;
@@ -327,7 +328,7 @@ impl<'a> Design<'a> {
             rule.is_about_pairs = condition.has_columns_that_differ();
             rule.is_rarely_broken |= rule.is_about_pairs;
         }
-        rules.extend(self.inner_rules());
+        rules.extend(self.other_rules());
         let most = draft.most.as_ref().map_or(u64::MAX, |most| draft.first_row.saturating_add(most.rows));
         let sampling = Sampling {
             client: self.client,
@@ -342,27 +343,6 @@ impl<'a> Design<'a> {
             drawn: &self.table(drawn(choice, checks), u64::MAX),
         };
         Box::pin(sampling.groups()).await
-    }
-
-    /// The CHECKs of the table, the predicates to avoid, then the CHECKs of free columns' domains: in the order of the
-    /// conditions.
-    fn rules(&self) -> Vec<Rule<'_>> {
-        let table = self.info.checks.iter();
-        let table = table.map(|check| Rule::of_check(self.info, check));
-        let avoided = self.avoided.iter().map(|check| Rule::of_each_row(self.info, check));
-        let domains = self.slots.iter().filter(|slot| slot.is_free()).flat_map(|slot| {
-            let checks = slot.info.data_type.domain_checks();
-            checks.into_iter().map(|check| Rule::of_domain(slot.info, check))
-        });
-        table.chain(avoided).chain(domains).collect()
-    }
-
-    /// CHECKs of domains within arrays and row types: only the server judges them.
-    fn inner_rules(&self) -> impl Iterator<Item = Rule<'_>> {
-        self.slots.iter().filter(|slot| slot.is_free()).flat_map(|slot| {
-            let checks = slot.info.data_type.inner_checks();
-            checks.into_iter().map(|check| Rule::of_inner_domain(slot.info, check))
-        })
     }
 
     fn sequences(&self) -> Vec<SequenceTaken> {

@@ -26,7 +26,7 @@ impl Sampling<'_> {
         slot: &Slot<'_>,
         together: &Together<'_>,
     ) -> Result<Vec<String>, CatalogError> {
-        let is_judged = |rule: &&&Rule<'_>| rule.is_of_bounds && !rule.is_kept;
+        let is_judged = |rule: &&&Rule<'_>| rule.is_of_bounds() && !rule.is_kept;
         let bounds = together.rules.iter().filter(is_judged);
         let constants: Vec<String> = bounds.flat_map(|rule| literals_in(rule.definition)).collect();
         if constants.is_empty() {

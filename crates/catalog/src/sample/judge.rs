@@ -35,7 +35,7 @@ pub(super) struct Judge<'a> {
     /// Columns that the server gives values, other than from a sequence.
     pub(super) by_server: Vec<&'a ColumnInfo>,
     /// SQL conditions, all of which have to hold.
-    pub(super) conditions: Vec<&'a str>,
+    pub(super) conditions: Vec<String>,
 }
 
 /// The outcome for some tuples.

@@ -27,7 +27,7 @@ impl<'a> Sampling<'a> {
     /// The partitions among which tuples under these rules are shared out: those with bounds, if the server judges the bounds. A
     /// default partition has no part in it.
     pub(super) fn leaves(&self, rules: &[&Rule<'_>]) -> Vec<&'a LeafInfo> {
-        let are_judged = rules.iter().any(|rule| rule.is_of_bounds && !rule.is_kept);
+        let are_judged = rules.iter().any(|rule| rule.is_of_bounds() && !rule.is_kept);
         let leaves = self.info.partitions.as_deref().unwrap_or_default();
         if !are_judged || leaves.len() < 2 {
             return Vec::new();

@@ -165,7 +165,7 @@ impl<'a> Sampling<'a> {
                 .is_some_and(|slot| slot.role == Role::Server && !has_sequence(&slot.info.source))
         };
         let (by_server, ranging): (Vec<&str>, Vec<&str>) = others.into_iter().partition(is_server);
-        let mut conditions: Vec<&str> = rules.iter().map(|rule| rule.sql).collect();
+        let mut conditions: Vec<String> = rules.iter().map(|rule| rule.sql.to_string()).collect();
         conditions.dedup();
         let ranges = self.ranges(&ranging, rules).await?;
         Ok(Judge {
@@ -219,7 +219,7 @@ impl<'a> Sampling<'a> {
             ranging: Vec::new(),
             others: Vec::new(),
             by_server: Vec::new(),
-            conditions: vec!["true"],
+            conditions: vec!["true".to_owned()],
         };
         let tuples: Vec<Tuple> = texts.into_iter().map(|text| vec![Some(text)]).collect();
         let passed: BTreeSet<String> =
@@ -298,13 +298,7 @@ impl<'a> Sampling<'a> {
         CatalogError::Rare {
             table: self.info.shown(),
             columns: together.columns.join(", "),
-            constraints: together.names(|rule| {
-                if rule.is_of_bounds {
-                    rule.name.to_owned()
-                } else {
-                    format!("{}, CHECK ({})", rule.name, rule.definition)
-                }
-            }),
+            constraints: together.names(Rule::shown),
             tried: found.tried,
             passed: found.passed,
             error: found.error,
@@ -395,8 +389,8 @@ impl<'a> Sampling<'a> {
     }
 }
 
-impl Together<'_> {
-    fn names(&self, name: impl Fn(&Rule<'_>) -> String) -> String {
+impl<'a> Together<'a> {
+    fn names(&self, name: impl Fn(&Rule<'a>) -> String) -> String {
         let mut names: Vec<String> = self.rules.iter().map(|rule| name(rule)).collect();
         names.dedup();
         names.join(", ")
