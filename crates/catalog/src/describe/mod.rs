@@ -16,7 +16,7 @@ use rowgen::{Column, ColumnSpec, Encoder, Format, Spread, Table};
 use serde::{Deserialize, Serialize};
 use tokio_postgres::Client;
 
-use super::compose::{Choice, ascends, compose, drawn, is_counted_on};
+use super::compose::{Choice, ascends, compose, drawn, is_counted_on, ordered};
 use super::condition::{Condition, DOMAIN_VALUE, Names};
 use super::constants::Constants;
 use super::defaults;
@@ -226,7 +226,8 @@ impl<'a> Design<'a> {
         }
         self.refuse_too_many(draft.most.as_ref())?;
         warnings.extend(draft.warnings);
-        let sent = |slot: &&Slot<'_>| !slot.known && !matches!(slot.role, Role::Server | Role::Unknown);
+        // Even for NULL, binary format needs a function that some types of extensions lack.
+        let sent = |slot: &&Slot<'_>| !slot.known && slot.role != Role::Server;
         Ok(Described {
             table: draft.table,
             first_row: draft.first_row,
@@ -420,7 +421,11 @@ impl<'a> Design<'a> {
                 warnings.push(warning.to_owned());
             }
         }
-        let understood = all.iter().map(|condition| narrow.understands(condition)).collect();
+        // Columns that conditions order get values, even where NULL would fulfil a condition.
+        let ordered = ordered(&all);
+        let is_kept =
+            |condition: &Condition| narrow.understands(condition) && !narrow.needs_null(condition, &ordered);
+        let understood = all.iter().map(is_kept).collect();
         Ok((way, understood))
     }
 

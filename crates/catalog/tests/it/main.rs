@@ -1,6 +1,7 @@
 //! The integration tests of this crate, one program.
 
 mod defaults;
+mod left_to_server;
 mod many;
 mod partial;
 mod partition_checks;
