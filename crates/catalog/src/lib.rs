@@ -32,6 +32,7 @@ mod constants;
 mod defaults;
 mod describe;
 mod error;
+mod extension;
 mod formula;
 mod info;
 mod keys;

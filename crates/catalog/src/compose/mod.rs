@@ -340,7 +340,8 @@ fn is_by_row_number(values: &Values) -> bool {
     }
 }
 
-fn with_nulls(values: Values) -> Values {
+/// The values, and NULL in a few rows.
+pub(super) fn with_nulls(values: Values) -> Values {
     Values::Nulls { fraction: NULLS, by: None, values: Box::new(values) }
 }
 

@@ -123,7 +123,7 @@ impl<'a> Rule<'a> {
             Origin::Check => format!("{}, CHECK ({})", self.name, self.definition),
             // Those of many partitions would fill pages.
             Origin::Bounds => self.name.to_owned(),
-            Origin::Expression => format!("{} ({})", self.name, self.definition),
+            Origin::Expression => format!("the expression {} of {}", self.definition, self.name),
         }
     }
 }

@@ -53,3 +53,33 @@ fn a_unique_generated_text_around_a_unique_number() {
         assert_eq!(database.value("SELECT count(DISTINCT label) FROM invoices").await, "500");
     });
 }
+
+/// Types of extensions by their text input. The type `vector` stands for that of pgvector.
+#[test]
+fn types_of_extensions() {
+    on_each_release(async |database| {
+        database
+            .sql(
+                "CREATE EXTENSION ltree; CREATE EXTENSION hstore; CREATE EXTENSION cube; CREATE EXTENSION seg;
+                 CREATE TABLE rich (id int PRIMARY KEY, path ltree NOT NULL, attributes hstore, place cube NOT NULL, span seg NOT NULL);
+                 CREATE TYPE vector;
+                 CREATE FUNCTION vector_in(cstring) RETURNS vector LANGUAGE internal IMMUTABLE STRICT AS 'textin';
+                 CREATE FUNCTION vector_out(vector) RETURNS cstring LANGUAGE internal IMMUTABLE STRICT AS 'textout';
+                 CREATE FUNCTION vector_typmod_in(cstring[]) RETURNS int LANGUAGE internal IMMUTABLE STRICT AS 'varchartypmodin';
+                 CREATE FUNCTION vector_typmod_out(int) RETURNS cstring LANGUAGE internal IMMUTABLE STRICT AS 'varchartypmodout';
+                 CREATE TYPE vector (INPUT = vector_in, OUTPUT = vector_out, TYPMOD_IN = vector_typmod_in,
+                     TYPMOD_OUT = vector_typmod_out);
+                 CREATE TABLE items (id int PRIMARY KEY, embedding vector(4) NOT NULL,
+                     CHECK (cardinality(translate(embedding::text, '[]', '{}')::float4[]) = 4))",
+            )
+            .await;
+        for table in ["rich", "items"] {
+            let described =
+                database.fill(table, 2_000).await.unwrap_or_else(|error| panic!("{table}: {error}"));
+            assert_eq!(described.warnings, Vec::<String>::new(), "{table}");
+        }
+        let various = "SELECT count(DISTINCT path) > 500 AND count(attributes) BETWEEN 1800 AND 1999 FROM rich";
+        assert_eq!(database.value(various).await, "true");
+        assert_eq!(database.value("SELECT count(DISTINCT embedding::text) > 100 FROM items").await, "true");
+    });
+}
