@@ -28,9 +28,9 @@ fn make(name: &str, data_type: &DataType) -> Option<Make> {
     let word = |number: usize| WORDS[number % WORDS.len()];
     Some(match name {
         "ltree" => Box::new(move |number: usize| format!("top.{}.n{number}", word(number))),
-        "hstore" => {
-            Box::new(move |number: usize| format!("\"number\"=>\"{number}\", \"label\"=>\"{}\"", word(number)))
-        }
+        "hstore" => Box::new(move |number: usize| {
+            format!("\"number\"=>\"{number}\", \"label\"=>\"{}\"", word(number))
+        }),
         "cube" => Box::new(|number: usize| format!("({})", coordinates(number, 3))),
         "seg" => Box::new(|number: usize| format!("{number} .. {}", number + 1)),
         "vector" | "halfvec" => {
@@ -53,12 +53,17 @@ fn shape(sql: &str) -> Option<Make> {
         format!("{:.4} {:.4}", east + moved, north + moved * moved)
     };
     let ends = move |number: usize| format!("{}, {}", place(number, 0.0), place(number, 1.0));
-    let ring = move |number: usize| format!("({}, {}, {})", ends(number), place(number, 2.0), place(number, 0.0));
+    let ring =
+        move |number: usize| format!("({}, {}, {})", ends(number), place(number, 2.0), place(number, 0.0));
     Some(match kind.to_lowercase().as_str() {
-        "" | "geometry" | "point" => Box::new(move |number: usize| format!("{system}POINT({})", place(number, 0.0))),
+        "" | "geometry" | "point" => {
+            Box::new(move |number: usize| format!("{system}POINT({})", place(number, 0.0)))
+        }
         "multipoint" => Box::new(move |number: usize| format!("{system}MULTIPOINT({})", ends(number))),
         "linestring" => Box::new(move |number: usize| format!("{system}LINESTRING({})", ends(number))),
-        "multilinestring" => Box::new(move |number: usize| format!("{system}MULTILINESTRING(({}))", ends(number))),
+        "multilinestring" => {
+            Box::new(move |number: usize| format!("{system}MULTILINESTRING(({}))", ends(number)))
+        }
         "polygon" => Box::new(move |number: usize| format!("{system}POLYGON({})", ring(number))),
         "multipolygon" => Box::new(move |number: usize| format!("{system}MULTIPOLYGON(({}))", ring(number))),
         _ => return None,
@@ -73,7 +78,8 @@ fn coordinates(number: usize, count: usize) -> String {
 
 /// A number from -1 to 1 that looks random.
 fn coordinate(number: usize, at: usize) -> f64 {
-    let mut bits = (number as u64 + 1).wrapping_mul(0x9E37_79B9_7F4A_7C15) ^ (at as u64 + 1).wrapping_mul(0xBF58_476D_1CE4_E5B9);
+    let mut bits = (number as u64 + 1).wrapping_mul(0x9E37_79B9_7F4A_7C15)
+        ^ (at as u64 + 1).wrapping_mul(0xBF58_476D_1CE4_E5B9);
     bits = (bits ^ (bits >> 30)).wrapping_mul(0x94D0_49BB_1331_11EB);
     ((bits >> 33) % 2_001) as f64 / 1_000.0 - 1.0
 }

@@ -40,7 +40,7 @@ impl Design<'_> {
         });
         let keys = self.info.keys.iter().flat_map(|key| {
             let expressions = key.elements.iter().filter_map(|element| element.expression.as_deref());
-            expressions.map(|expression| (key.name.as_str(), expression))
+            expressions.map(move |expression| (key.name.as_str(), expression))
         });
         let indexes = self.info.expressions.iter();
         let indexes = indexes.map(|index| (index.name.as_str(), index.expression.as_str()));

@@ -113,7 +113,8 @@ fn first_days(constant: &str) -> Vec<String> {
 
 /// The numbers among the constants, each times each factor, and numbers between, before and after them.
 fn numbers(constants: &[String], factors: &[f64]) -> Vec<f64> {
-    let bounds = constants.iter().filter_map(|text| text.parse::<f64>().ok()).filter(|bound| bound.is_finite());
+    let bounds =
+        constants.iter().filter_map(|text| text.parse::<f64>().ok()).filter(|bound| bound.is_finite());
     let mut known: Vec<f64> =
         bounds.flat_map(|bound| factors.iter().map(move |factor| bound * factor)).collect();
     known.sort_by(f64::total_cmp);
@@ -154,7 +155,8 @@ mod tests {
     fn numbers_lie_between_the_constants_times_the_factors() {
         let constants = ["0", "5", "100", "1000"].map(str::to_owned);
         let numbers = numbers(&constants, &[1.0, 1_000.0]);
-        for (low, high) in [(-99.0, 0.0), (0.0, 5.0), (5.0, 100.0), (1_000.0, 5_000.0), (5_000.0, 100_000.0)] {
+        for (low, high) in [(-99.0, 0.0), (0.0, 5.0), (5.0, 100.0), (1_000.0, 5_000.0), (5_000.0, 100_000.0)]
+        {
             assert!(numbers.iter().any(|number| (low..high).contains(number)), "{low} to {high}");
         }
     }

@@ -197,9 +197,10 @@ impl Judge<'_> {
 
     /// The query for the partition that each tuple lies in.
     fn query_of_places(&self, leaves: &[&LeafInfo]) -> String {
-        let each = leaves.iter().enumerate().map(|(at, leaf)| {
-            format!(" WHEN ({}) THEN {at}", leaf.bound.as_deref().unwrap_or("true"))
-        });
+        let each = leaves
+            .iter()
+            .enumerate()
+            .map(|(at, leaf)| format!(" WHEN ({}) THEN {at}", leaf.bound.as_deref().unwrap_or("true")));
         let cases: Vec<String> = each.collect();
         format!(
             "SELECT coalesce(json_agg(judged.place ORDER BY judged.number), '[]')

@@ -89,8 +89,8 @@ impl Sampling<'_> {
         let mut found = PassedTuples::default();
         let leaves = self.leaves(&together.rules);
         // Else hardly a row may be in a partition that has a CHECK of its own, or bounds of an expression.
-        let mut is_mixed = !leaves.is_empty()
-            || together.rules.iter().any(|rule| rule.is_of_partitions && !rule.is_kept);
+        let mut is_mixed =
+            !leaves.is_empty() || together.rules.iter().any(|rule| rule.is_of_partitions && !rule.is_kept);
         let mut passing: Option<Vec<Shape>> = None;
         for round in 0..most {
             let numbers = first + round * BATCH..first + (round + 1) * BATCH;

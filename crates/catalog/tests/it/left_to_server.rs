@@ -78,7 +78,8 @@ fn types_of_extensions() {
                 database.fill(table, 2_000).await.unwrap_or_else(|error| panic!("{table}: {error}"));
             assert_eq!(described.warnings, Vec::<String>::new(), "{table}");
         }
-        let various = "SELECT count(DISTINCT path) > 500 AND count(attributes) BETWEEN 1800 AND 1999 FROM rich";
+        let various =
+            "SELECT count(DISTINCT path) > 500 AND count(attributes) BETWEEN 1800 AND 1999 FROM rich";
         assert_eq!(database.value(various).await, "true");
         assert_eq!(database.value("SELECT count(DISTINCT embedding::text) > 100 FROM items").await, "true");
     });

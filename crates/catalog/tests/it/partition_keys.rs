@@ -65,7 +65,9 @@ fn expressions_of_partition_keys() {
             assert_eq!(database.value(&filled).await, partitions, "{table}");
         }
         // Not only the bounds themselves.
-        for (column, table) in [("at", "months"), ("at", "with_default"), ("at", "year_months"), ("day", "years")] {
+        for (column, table) in
+            [("at", "months"), ("at", "with_default"), ("at", "year_months"), ("day", "years")]
+        {
             let various = format!("SELECT count(DISTINCT {column}) > 200 FROM {table}");
             assert_eq!(database.value(&various).await, "true", "{table}");
         }
@@ -93,6 +95,9 @@ fn partitions_for_which_no_values_are_found_are_named() {
         let warnings = described.warnings.join("");
         assert_says(&warnings, &["partition public.lengths_2 stays empty", "--column"]);
         let error = database.refused("unknown", &[]).await;
-        assert_says(&error, &["only 0 satisfied the bounds of its partitions: describe", "--column 'word=SPEC'"]);
+        assert_says(
+            &error,
+            &["only 0 satisfied the bounds of its partitions: describe", "--column 'word=SPEC'"],
+        );
     });
 }

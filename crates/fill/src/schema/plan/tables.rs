@@ -287,10 +287,16 @@ impl Planner<'_> {
 }
 
 /// The table that an error leaves out, and why; else the error.
-fn left_out(error: CatalogError) -> Result<(String, &'static str), CatalogError> {
+fn left_out(error: CatalogError) -> Result<(String, String), CatalogError> {
     match error {
-        CatalogError::NoColumns { table } => Ok((table, "it has no columns")),
-        CatalogError::NoPartitions { table, .. } => Ok((table, "it has no partition that could hold a row")),
+        CatalogError::NoColumns { table } => Ok((table, "it has no columns".to_owned())),
+        CatalogError::NoPartitions { table, .. } => {
+            Ok((table, "it has no partition that could hold a row".to_owned()))
+        }
+        CatalogError::ForeignPartition { table, partition } => {
+            let why = format!("its partition {partition} is a foreign table. To fill {table}, detach this partition");
+            Ok((table, why))
+        }
         error => Err(error),
     }
 }
