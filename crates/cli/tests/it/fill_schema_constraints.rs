@@ -59,3 +59,25 @@ fn defaults_that_their_checks_refuse() {
         assert!(!refused.stderr.contains("--column NAME="), "{refused:#?}");
     }
 }
+
+/// The other tables are filled.
+#[test]
+fn a_table_with_a_foreign_partition_is_left_out() {
+    let rig = Rig::new();
+    let server = rig.server("");
+    server.execute(
+        "create foreign data wrapper nowhere; create server elsewhere foreign data wrapper nowhere;
+         create table sales(id int, day date) partition by range (day);
+         create table sales_2025 partition of sales for values from ('2025-01-01') to ('2026-01-01');
+         create foreign table sales_2024 partition of sales for values from ('2024-01-01') to ('2025-01-01') server elsewhere;
+         create table shops(id int primary key);",
+    );
+    let ran = rig.done("fill --all-tables --rows 300");
+    let why = "public.sales is left out: its partition public.sales_2024 is a foreign table. To fill public.sales, detach";
+    assert!(ran.stderr.contains(why), "{ran:#?}");
+    assert_eq!(rows_of(&server, "shops"), 300);
+    assert_eq!(rows_of(&server, "sales_2025"), 0);
+    // The name alone is refused, as before.
+    let refused = rig.run("fill --table sales --rows 300");
+    assert_eq!(refused.code, Some(2), "{refused:#?}");
+}
