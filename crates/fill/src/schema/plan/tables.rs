@@ -294,7 +294,9 @@ fn left_out(error: CatalogError) -> Result<(String, String), CatalogError> {
             Ok((table, "it has no partition that could hold a row".to_owned()))
         }
         CatalogError::ForeignPartition { table, partition } => {
-            let why = format!("its partition {partition} is a foreign table. To fill {table}, detach this partition");
+            let why = format!(
+                "its partition {partition} is a foreign table. To fill {table}, detach this partition"
+            );
             Ok((table, why))
         }
         error => Err(error),
