@@ -30,6 +30,8 @@ pub(super) struct Group {
     /// Whether a unique key allows each referenced key once only. Keys that are already used are
     /// then not in the list.
     pub(super) one_to_one: bool,
+    /// Whether the referenced rows are not there yet, so that no row references them.
+    pub(super) are_planned: bool,
     /// Source of the values.
     pub(super) origin: Origin,
 }
@@ -139,6 +141,8 @@ struct Asked<'a> {
     /// Conditions on the columns alone.
     conditions: Vec<String>,
     one_to_one: bool,
+    /// Whether all referenced tables are filled before this one.
+    are_planned: bool,
     /// Whether the columns are part of a unique key, so that all referenced keys must be read.
     in_a_key: bool,
 }
@@ -193,6 +197,7 @@ impl<'a> Asked<'a> {
             conditions,
             is_restricted,
             one_to_one: one_to_one.is_some(),
+            are_planned,
             in_a_key,
         })
     }
@@ -211,6 +216,7 @@ impl<'a> Asked<'a> {
             what: format!("keys of {}", tables.join(" and ")),
             keys: Arc::new(keys),
             one_to_one: self.one_to_one,
+            are_planned: self.are_planned,
             origin: Origin::References,
         })
     }

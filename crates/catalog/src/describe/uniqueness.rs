@@ -21,7 +21,7 @@ impl Design<'_> {
             columns: group.columns.clone(),
             count: group.keys.count(),
             way: Uniqueness::Few,
-            fresh: group.one_to_one,
+            fresh: group.one_to_one || group.are_planned,
             distinct: group.origin == Origin::Judged { distinct: true },
             turn: None,
             pick: None,

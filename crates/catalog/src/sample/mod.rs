@@ -289,6 +289,7 @@ impl<'a> Sampling<'a> {
             what: format!("values under {names}"),
             keys: Arc::new(Keys::Listed(found.list)),
             one_to_one: false,
+            are_planned: false,
             origin: Origin::Judged { distinct: together.has_keys },
         };
         Ok((group, notes))
