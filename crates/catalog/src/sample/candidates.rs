@@ -27,6 +27,8 @@ const NULLS: [u64; 4] = [50, 300, 600, 900];
 const NEAR: [u64; 3] = [100, 500, 900];
 /// Characters up to which texts of a certain length are made.
 const LONGEST: usize = 2_000;
+/// Number of addresses, and of networks.
+const ADDRESSES: u32 = 200;
 /// Texts that conditions often ask for.
 const TEXTS: [&str; 12] = [
     "a",
@@ -154,6 +156,11 @@ pub(super) fn near(kind: &Kind, constants: &[String], patterns: usize) -> Vec<St
             }
         }
         Kind::Json | Kind::Jsonb => near.extend(documents(constants)),
+        Kind::Inet | Kind::Cidr => {
+            // Addresses of the range for documentation (RFC 3849), and networks.
+            near.extend((0..ADDRESSES).map(|number| format!("2001:db8::{number:x}")));
+            near.extend((0..ADDRESSES).map(|number| format!("10.0.{number}.0/24")));
+        }
         Kind::Array(element) => {
             let elements = self::near(element, constants, patterns / 10);
             let mut random = Random::new(0);

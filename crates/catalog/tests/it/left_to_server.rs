@@ -84,3 +84,18 @@ fn types_of_extensions() {
         assert_eq!(database.value("SELECT count(DISTINCT embedding::text) > 100 FROM items").await, "true");
     });
 }
+
+/// pgrig makes addresses of version 4, unless a condition asks for others.
+#[test]
+fn addresses_under_conditions() {
+    on_each_release(async |database| {
+        database
+            .sql(
+                "CREATE TABLE hosts (address inet NOT NULL CHECK (family(address) = 6), network cidr NOT NULL CHECK (masklen(network) = 24))",
+            )
+            .await;
+        database.fill("hosts", 1_000).await.unwrap();
+        let various = "SELECT count(DISTINCT address) > 100 AND count(DISTINCT network) > 100 FROM hosts";
+        assert_eq!(database.value(various).await, "true");
+    });
+}
