@@ -20,29 +20,37 @@ const FEWEST: usize = 2;
 const FACTORS: usize = 8;
 
 impl Sampling<'_> {
-    /// Values of the column between the constants in the bounds of partitions, if the server judges these bounds.
+    /// Values of the column between the constants in the bounds of partitions, if the server judges these bounds; of unique keys also
+    /// between 0 and the constants in other conditions, so that many values differ.
     pub(super) async fn between(
         &self,
         slot: &Slot<'_>,
         together: &Together<'_>,
     ) -> Result<Vec<String>, CatalogError> {
-        let is_judged = |rule: &&&Rule<'_>| rule.is_of_bounds() && !rule.is_kept;
-        let bounds = together.rules.iter().filter(is_judged);
-        let constants: Vec<String> = bounds.flat_map(|rule| literals_in(rule.definition)).collect();
+        let is_judged = |rule: &&&Rule<'_>| !rule.is_kept && (together.has_keys || rule.is_of_bounds());
+        let judged: Vec<&&Rule<'_>> = together.rules.iter().filter(is_judged).collect();
+        let mut constants: Vec<String> =
+            judged.iter().flat_map(|rule| literals_in(rule.definition)).collect();
         if constants.is_empty() {
             return Ok(Vec::new());
+        }
+        let mut factors = vec![1.0];
+        if judged.iter().any(|rule| rule.is_of_bounds()) {
+            factors.extend(self.factors(&constants));
+        } else {
+            constants.push("0".to_owned());
         }
         match &slot.kind {
             Kind::Date => self.times(slot, &constants, ("date", "timestamp")).await,
             Kind::Timestamp => self.times(slot, &constants, ("timestamp", "timestamp")).await,
             Kind::TimestampTz => self.times(slot, &constants, ("timestamptz", "timestamptz")).await,
             Kind::Int2 | Kind::Int4 | Kind::Int8 => {
-                let numbers = numbers(&constants, &self.factors(&constants));
+                let numbers = numbers(&constants, &factors);
                 let texts = numbers.iter().map(|number| format!("{number:.0}")).collect();
                 self.readable(slot.name(), texts).await
             }
             Kind::Numeric(_) | Kind::Float4 | Kind::Float8 => {
-                let numbers = numbers(&constants, &self.factors(&constants));
+                let numbers = numbers(&constants, &factors);
                 let texts = numbers.iter().map(|number| format!("{number:.2}")).collect();
                 self.readable(slot.name(), texts).await
             }
@@ -79,7 +87,7 @@ impl Sampling<'_> {
         Ok(answer.map_or_else(|_| Vec::new(), |row| row.get(0)))
     }
 
-    /// 1, and the numbers in the expression of the partition key: those among the constants that the bounds of all partitions have.
+    /// The numbers in the expression of the partition key: those among the constants that the bounds of all partitions have.
     fn factors(&self, constants: &[String]) -> Vec<f64> {
         let leaves = self.info.partitions.as_deref().unwrap_or_default();
         let bounds = leaves.iter().filter_map(|leaf| leaf.bound.as_deref());
@@ -87,8 +95,7 @@ impl Sampling<'_> {
         let common = of_each.reduce(|some, others| some.intersection(&others).cloned().collect());
         let common = common.unwrap_or_else(|| constants.iter().cloned().collect());
         let numbers = common.iter().filter_map(|text| text.parse::<f64>().ok());
-        let factors = numbers.filter(|number| number.is_finite() && *number > 1.0).take(FACTORS);
-        std::iter::once(1.0).chain(factors).collect()
+        numbers.filter(|number| number.is_finite() && *number > 1.0).take(FACTORS).collect()
     }
 }
 

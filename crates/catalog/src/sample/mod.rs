@@ -350,7 +350,11 @@ impl<'a> Sampling<'a> {
                 Some(_) => Vec::new(),
                 None => {
                     let mut near = self.readable(column, near(&slot.kind, &constants, patterns)).await?;
-                    near.extend(self.between(slot, together).await?);
+                    let between = self.between(slot, together).await?;
+                    // As many candidates are near the constants as lie between them.
+                    let again: Vec<String> = near.iter().cloned().cycle().take(between.len()).collect();
+                    near.extend(again);
+                    near.extend(between);
                     near
                 }
             };

@@ -99,3 +99,16 @@ fn addresses_under_conditions() {
         assert_eq!(database.value(various).await, "true");
     });
 }
+
+/// Values between the constants of a condition make keys for many rows.
+#[test]
+fn keys_under_a_condition_on_their_sum() {
+    on_each_release(async |database| {
+        database
+            .sql(
+                "CREATE TABLE sums (a int NOT NULL, b int NOT NULL, PRIMARY KEY (a, b), CHECK (a <> b), CHECK (a + b < 1000))",
+            )
+            .await;
+        database.fill("sums", 2_000).await.unwrap();
+    });
+}
