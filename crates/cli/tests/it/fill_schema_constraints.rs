@@ -106,4 +106,9 @@ fn rows_are_added_beside_tables_without_room() {
         assert_eq!((rows_of(&server, "kinds"), rows_of(&server, "site")), (3, 1));
         assert_valid(&server);
     }
+    // Without new keys, pgrig does not know which pairs are new.
+    let refused =
+        rig.run("fill --all-tables --append --rows 200 --exclude-table people --exclude-table clubs");
+    assert_eq!(refused.code, Some(2), "{refused:#?}");
+    assert!(refused.stderr.contains("give --exclude-table public.members, run TRUNCATE"), "{refused:#?}");
 }
