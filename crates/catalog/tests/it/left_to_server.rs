@@ -85,9 +85,9 @@ fn types_of_extensions() {
     });
 }
 
-/// pgrig makes addresses of version 4, unless a condition asks for others.
+/// pgrig makes addresses of version 4, points anywhere and ranges of any numbers, unless a condition asks for others.
 #[test]
-fn addresses_under_conditions() {
+fn addresses_points_and_ranges_under_conditions() {
     on_each_release(async |database| {
         database
             .sql(
@@ -95,6 +95,16 @@ fn addresses_under_conditions() {
             )
             .await;
         database.fill("hosts", 1_000).await.unwrap();
+        database
+            .sql(
+                "CREATE TABLE places (place point NOT NULL CHECK (place[0] BETWEEN -180 AND 180 AND place[1] BETWEEN -90 AND 90));
+                 CREATE TABLE shares (part int4range NOT NULL CHECK (lower(part) >= 0 AND upper(part) <= 100));",
+            )
+            .await;
+        database.fill("places", 1_000).await.unwrap();
+        database.fill("shares", 1_000).await.unwrap();
+        let various = "SELECT count(DISTINCT place::text) > 50 FROM places";
+        assert_eq!(database.value(various).await, "true");
         let various = "SELECT count(DISTINCT address) > 100 AND count(DISTINCT network) > 100 FROM hosts";
         assert_eq!(database.value(various).await, "true");
     });
