@@ -2,6 +2,7 @@
 
 use super::error::{CatalogError, SampleError};
 use super::info::TableInfo;
+use server::quote::shell_word;
 
 /// The option of the remedies.
 const OPTION: &str = "--column ";
@@ -24,7 +25,14 @@ impl CatalogError {
     #[must_use]
     pub fn among_tables(self, info: &TableInfo) -> Self {
         let text = self.to_string();
-        let shown = with_table(&text, &info.name, &info.column_names());
+        let left_out = match &self {
+            Self::RowsPresent { table, .. } => {
+                let leave_out = format!(": give --exclude-table {}, run TRUNCATE", shell_word(table));
+                text.replacen(": run TRUNCATE", &leave_out, 1)
+            }
+            _ => text.clone(),
+        };
+        let shown = with_table(&left_out, &info.name, &info.column_names());
         if shown == text { self } else { Self::AmongTables { shown, cause: Box::new(self) } }
     }
 }

@@ -45,6 +45,9 @@ pub struct TableInfo {
     pub checks: Vec<CheckInfo>,
     /// Primary key, unique and exclusion constraints, unique indexes; the primary key first.
     pub keys: Vec<KeyInfo>,
+    /// Expressions of the other indexes, with the names of these.
+    #[serde(default)]
+    pub(crate) expressions: Vec<CheckInfo>,
     /// Enforced foreign keys.
     pub foreign_keys: Vec<ForeignKeyInfo>,
     /// Partitions, if it is partitioned.

@@ -17,6 +17,8 @@
 //! - `condition` reads conditions as `pg_get_expr` prints them, with all parentheses, from the tokens of the crate `sql`.
 //!   The server evaluates the constants in them. Conditions that are not understood are left to `sample`: the server
 //!   judges candidates, and columns draw together from those that pass.
+//!   The bounds of partitions whose key is an expression are such conditions; so are expressions of generated columns and indexes
+//!   that raise errors for some values. `extension` has texts for types of extensions.
 //! - `partition_checks` makes CHECKs that only some partitions have conditions on all rows, or on those of these partitions.
 //! - `verify` loads a sample into a temporary table with the target's types and constraints, in a transaction that is
 //!   rolled back.
@@ -32,6 +34,7 @@ mod constants;
 mod defaults;
 mod describe;
 mod error;
+mod extension;
 mod formula;
 mod info;
 mod keys;

@@ -21,12 +21,12 @@ pub(super) fn is_null(text: &str) -> bool {
     matches!(uncast(&tokens), [null] if keyword(null) == "NULL")
 }
 
-/// Whether nothing happens to the columns in an expression but these functions and casts to texts and bytes.
+/// Whether nothing happens to the columns in an expression but these functions, casts to texts and bytes, and `||`.
 pub(super) fn calls_only(text: &str, functions: &[&str]) -> bool {
     const TYPES: [&str; 7] = ["text", "character", "varchar", "citext", "bpchar", "bytea", "name"];
     let tokens = lex(text).unwrap_or_default();
     let is_fine = |(at, (token, _)): (usize, &(Token, Range<usize>))| match token {
-        Token::Symbol(_) => false,
+        Token::Symbol(symbol) => symbol == "||",
         Token::Word { name, .. } if tokens.get(at + 1).is_some_and(|(next, _)| *next == Token::Open) => {
             functions.contains(&name.to_lowercase().as_str())
         }
@@ -36,6 +36,18 @@ pub(super) fn calls_only(text: &str, functions: &[&str]) -> bool {
         _ => true,
     };
     !tokens.is_empty() && tokens.iter().enumerate().all(is_fine)
+}
+
+/// Whether a printed expression raises an error for some values of its columns: it makes a range of two ends, or divides by them.
+pub(super) fn may_fail(text: &str) -> bool {
+    let tokens = lex(text).unwrap_or_default();
+    tokens.windows(2).any(|pair| match (&pair[0].0, &pair[1].0) {
+        (Token::Word { name, .. }, Token::Open) => name.ends_with("range"),
+        (Token::Symbol(symbol), divisor) => {
+            matches!(symbol.as_str(), "/" | "%") && *divisor != Token::Literal
+        }
+        _ => false,
+    })
 }
 
 /// The functions that a printed expression calls, without their schemas; none if it cannot be read.
@@ -155,7 +167,8 @@ mod tests {
         let calls_only = |text| calls_only(text, &["lower", "md5", "coalesce"]);
         assert!(calls_only("lower((email)::text)"));
         assert!(calls_only("md5(COALESCE(a, ''::text))"));
-        for text in ["(a % 10)", "date_trunc('day'::text, b)", "((b)::date)", "lower((a || b))", ""] {
+        assert!(calls_only("('X'::text || (id)::text)"));
+        for text in ["(a % 10)", "date_trunc('day'::text, b)", "((b)::date)", "('X'::text || (id / 2))", ""] {
             assert!(!calls_only(text), "{text}");
         }
     }

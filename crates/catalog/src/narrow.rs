@@ -1,6 +1,6 @@
 //! Derives from conditions the values that each column may have.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use rowgen::{Kind, Units};
 
@@ -52,6 +52,14 @@ impl Narrow<'_> {
     /// for certain.
     pub(super) fn understands(&self, condition: &Condition) -> bool {
         self.ways(condition).iter().all(Way::is_understood)
+    }
+
+    /// Whether rows fulfil the condition because one of these columns is NULL.
+    pub(super) fn needs_null(&self, condition: &Condition, columns: &BTreeSet<&str>) -> bool {
+        let is_null = |(column, allowed): (&String, &Allowed)| {
+            allowed.set == Set::NullOnly && columns.contains(column.as_str())
+        };
+        self.ways(condition).iter().any(|way| way.columns.iter().any(is_null))
     }
 
     fn kind(&self, column: &str) -> Option<&Kind> {

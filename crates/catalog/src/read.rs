@@ -218,6 +218,7 @@ struct Document {
     columns: Vec<ColumnRow>,
     checks: Vec<CheckInfo>,
     keys: Vec<KeyInfo>,
+    expressions: Vec<CheckInfo>,
     foreign_keys: Vec<ForeignKeyInfo>,
     partition_of: Option<String>,
     leaves: Vec<LeafRow>,
@@ -340,6 +341,7 @@ impl Document {
             columns,
             checks,
             keys: distinct(self.keys, |a, b| a.elements == b.elements && a.predicate == b.predicate),
+            expressions: distinct(self.expressions, |a, b| a.expression == b.expression),
             foreign_keys: distinct(self.foreign_keys, |a, b| {
                 a.columns == b.columns && a.referenced == b.referenced
             }),

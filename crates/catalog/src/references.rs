@@ -30,6 +30,8 @@ pub(super) struct Group {
     /// Whether a unique key allows each referenced key once only. Keys that are already used are
     /// then not in the list.
     pub(super) one_to_one: bool,
+    /// Whether the referenced rows are not there yet, so that no row references them.
+    pub(super) are_planned: bool,
     /// Source of the values.
     pub(super) origin: Origin,
 }
@@ -139,8 +141,10 @@ struct Asked<'a> {
     /// Conditions on the columns alone.
     conditions: Vec<String>,
     one_to_one: bool,
-    /// Whether the columns are part of a unique key, so that all referenced keys must be read.
-    in_a_key: bool,
+    /// Whether all referenced tables are filled before this one.
+    are_planned: bool,
+    /// The number of referenced keys to read; none if the columns are part of a unique key, which needs all of them.
+    sample: Option<usize>,
 }
 
 impl<'a> Asked<'a> {
@@ -193,7 +197,8 @@ impl<'a> Asked<'a> {
             conditions,
             is_restricted,
             one_to_one: one_to_one.is_some(),
-            in_a_key,
+            are_planned,
+            sample: (!in_a_key).then_some(SAMPLE),
         })
     }
 
@@ -211,6 +216,7 @@ impl<'a> Asked<'a> {
             what: format!("keys of {}", tables.join(" and ")),
             keys: Arc::new(keys),
             one_to_one: self.one_to_one,
+            are_planned: self.are_planned,
             origin: Origin::References,
         })
     }
@@ -332,12 +338,12 @@ impl<'a> Asked<'a> {
         let needed = 4 * i64::try_from(self.most()).ok()?;
         let rows = self.members[0].referenced.rows;
         let percent = 100.0 * needed as f64 / rows as f64;
-        (rows > needed && !self.in_a_key && self.stand_ins[0].is_none())
+        (rows > needed && self.sample.is_some() && self.stand_ins[0].is_none())
             .then(|| format!(" TABLESAMPLE SYSTEM ({percent}) REPEATABLE (1)"))
     }
 
     fn most(&self) -> usize {
-        if self.in_a_key { MOST_KEYS } else { SAMPLE }
+        self.sample.unwrap_or(MOST_KEYS)
     }
 
     /// The error for a group without keys: the referenced table has no row, or none that may be

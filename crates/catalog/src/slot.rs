@@ -2,9 +2,11 @@
 
 use rowgen::{ColumnSpec, Keyed, Kind, Values};
 
+use super::compose::with_nulls;
 use super::defaults::{self, FromSequence};
 use super::describe::DescribeRequest;
 use super::error::CatalogError;
+use super::extension;
 use super::info::{ColumnInfo, ForeignKeyInfo, KeyElement, KeyInfo, Source, TableInfo, TypeShape};
 use super::looks;
 use super::spec::Given;
@@ -28,7 +30,7 @@ pub(super) struct Slot<'a> {
 pub(super) enum Role {
     /// The server gives the value: identity, default, generated.
     Server,
-    /// The user gives it with `--column`, or it is the only possible value.
+    /// The user gives it with `--column`, it is the only possible value, or it is a text of a type of an extension.
     Given(Values),
     /// pgrig counts instead of the column's own sequence.
     Sequence(FromSequence),
@@ -135,8 +137,11 @@ pub(super) fn slots<'a>(
     }
     send_something(&mut slots);
     for slot in slots.iter_mut().filter(|slot| slot.is_free() && !slot.known && !is_in_key(info, slot.info)) {
-        if !slot.info.not_null {
-            slot.role = Role::Unknown;
+        match extension::values(&slot.info.data_type) {
+            Some(values) if slot.info.not_null => slot.role = Role::Given(values),
+            Some(values) => slot.role = Role::Given(with_nulls(values)),
+            None if slot.info.not_null => {}
+            None => slot.role = Role::Unknown,
         }
     }
     match slots.iter().find(|slot| slot.is_free() && !slot.known) {

@@ -2,7 +2,7 @@
 
 mod windows;
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use rowgen::{Column, Keyed, Keys, Kind, Pick, Reference, Table, Turn, Units, Values};
@@ -94,6 +94,11 @@ pub(super) fn drawn(choice: Choice<'_>, conditions: &[Condition]) -> Vec<Column>
         values: choice.values(slot, &windows),
     })
     .collect()
+}
+
+/// The columns that conditions order.
+pub(super) fn ordered(conditions: &[Condition]) -> BTreeSet<&str> {
+    conditions.iter().flat_map(ascending).flat_map(|(low, high)| [low, high]).collect()
 }
 
 /// Whether columns that have to ascend in a row do so because their values come from stretches apart.
@@ -335,7 +340,8 @@ fn is_by_row_number(values: &Values) -> bool {
     }
 }
 
-fn with_nulls(values: Values) -> Values {
+/// The values, and NULL in a few rows.
+pub(super) fn with_nulls(values: Values) -> Values {
     Values::Nulls { fraction: NULLS, by: None, values: Box::new(values) }
 }
 

@@ -1,11 +1,12 @@
 //! From a table's facts to rows that keep its constraints. `uniqueness` has the ways to keep its keys, `partial` those to
 //! keep partial unique indexes that leave room for fewer rows than wanted, `nulls` foreign keys that are NULL for a unique key,
-//! `counted` columns that are counted for one although they have statistics.
+//! `counted` columns that are counted for one although they have statistics. `rules` are conditions that the server judges.
 //! `warnings` are the texts about its triggers and columns.
 
 mod counted;
 mod nulls;
 mod partial;
+mod rules;
 mod uniqueness;
 mod warnings;
 
@@ -15,7 +16,7 @@ use rowgen::{Column, ColumnSpec, Encoder, Format, Spread, Table};
 use serde::{Deserialize, Serialize};
 use tokio_postgres::Client;
 
-use super::compose::{Choice, ascends, compose, drawn, is_counted_on};
+use super::compose::{Choice, ascends, compose, drawn, is_counted_on, ordered};
 use super::condition::{Condition, DOMAIN_VALUE, Names};
 use super::constants::Constants;
 use super::defaults;
@@ -211,7 +212,7 @@ impl<'a> Design<'a> {
         )
         .await?;
         let basis = Basis { conditions: &conditions, way: &way, present: &present };
-        let is_judged = understood.contains(&false) || self.inner_rules().next().is_some();
+        let is_judged = understood.contains(&false) || self.other_rules().next().is_some();
         let mut draft = self.draft(basis, &groups, is_judged).await?;
         if is_judged {
             let judged = self.judged(basis, &understood, &groups, &draft).await;
@@ -225,7 +226,8 @@ impl<'a> Design<'a> {
         }
         self.refuse_too_many(draft.most.as_ref())?;
         warnings.extend(draft.warnings);
-        let sent = |slot: &&Slot<'_>| !slot.known && !matches!(slot.role, Role::Server | Role::Unknown);
+        // Even for NULL, binary format needs a function that some types of extensions lack.
+        let sent = |slot: &&Slot<'_>| !slot.known && slot.role != Role::Server;
         Ok(Described {
             table: draft.table,
             first_row: draft.first_row,
@@ -318,7 +320,7 @@ impl<'a> Design<'a> {
         let checks = &basis.conditions.checks;
         let choice = self.choice(basis, groups, &draft.parts, draft.first_row);
         let bounds = self.info.partition_condition();
-        let bounds = bounds.as_deref().map(|bounds| Rule::of_table(self.info, "partition bounds", bounds));
+        let bounds = bounds.as_deref().map(|bounds| Rule::of_bounds(self.info, bounds));
         let mut rules: Vec<Rule<'_>> = bounds.into_iter().chain(self.rules()).collect();
         let conditions = basis.conditions.bounds.iter().chain(checks);
         for ((rule, condition), understood) in rules.iter_mut().zip(conditions).zip(understood) {
@@ -326,7 +328,7 @@ impl<'a> Design<'a> {
             rule.is_about_pairs = condition.has_columns_that_differ();
             rule.is_rarely_broken |= rule.is_about_pairs;
         }
-        rules.extend(self.inner_rules());
+        rules.extend(self.other_rules());
         let most = draft.most.as_ref().map_or(u64::MAX, |most| draft.first_row.saturating_add(most.rows));
         let sampling = Sampling {
             client: self.client,
@@ -341,27 +343,6 @@ impl<'a> Design<'a> {
             drawn: &self.table(drawn(choice, checks), u64::MAX),
         };
         Box::pin(sampling.groups()).await
-    }
-
-    /// The CHECKs of the table, the predicates to avoid, then the CHECKs of free columns' domains: in the order of the
-    /// conditions.
-    fn rules(&self) -> Vec<Rule<'_>> {
-        let table = self.info.checks.iter();
-        let table = table.map(|check| Rule::of_check(self.info, check));
-        let avoided = self.avoided.iter().map(|check| Rule::of_each_row(self.info, check));
-        let domains = self.slots.iter().filter(|slot| slot.is_free()).flat_map(|slot| {
-            let checks = slot.info.data_type.domain_checks();
-            checks.into_iter().map(|check| Rule::of_domain(slot.info, check))
-        });
-        table.chain(avoided).chain(domains).collect()
-    }
-
-    /// CHECKs of domains within arrays and row types: only the server judges them.
-    fn inner_rules(&self) -> impl Iterator<Item = Rule<'_>> {
-        self.slots.iter().filter(|slot| slot.is_free()).flat_map(|slot| {
-            let checks = slot.info.data_type.inner_checks();
-            checks.into_iter().map(|check| Rule::of_inner_domain(slot.info, check))
-        })
     }
 
     fn sequences(&self) -> Vec<SequenceTaken> {
@@ -439,7 +420,11 @@ impl<'a> Design<'a> {
                 warnings.push(warning.to_owned());
             }
         }
-        let understood = all.iter().map(|condition| narrow.understands(condition)).collect();
+        // Columns that conditions order get values, even where NULL would fulfil a condition.
+        let ordered = ordered(&all);
+        let is_kept =
+            |condition: &Condition| narrow.understands(condition) && !narrow.needs_null(condition, &ordered);
+        let understood = all.iter().map(is_kept).collect();
         Ok((way, understood))
     }
 

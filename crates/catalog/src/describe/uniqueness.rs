@@ -21,7 +21,7 @@ impl Design<'_> {
             columns: group.columns.clone(),
             count: group.keys.count(),
             way: Uniqueness::Few,
-            fresh: group.one_to_one,
+            fresh: group.one_to_one || group.are_planned,
             distinct: group.origin == Origin::Judged { distinct: true },
             turn: None,
             pick: None,
@@ -107,7 +107,13 @@ impl Design<'_> {
             let mut inside = part.columns.iter().map(|column| columns.contains(column));
             if part.distinct { inside.any(|inside| inside) } else { inside.all(|inside| inside) }
         };
-        let mut whole: Vec<usize> = (0..parts.len()).filter(|&at| whole(&parts[at])).collect();
+        let apart: Vec<String> = elements.iter().flat_map(|element| self.apart(element)).collect();
+        // Ranges that the server accepts as ranges may overlap each other.
+        let may_overlap = |part: &Part| {
+            part.way == Uniqueness::Few && part.columns.iter().any(|column| apart.contains(column))
+        };
+        let mut whole: Vec<usize> =
+            (0..parts.len()).filter(|&at| whole(&parts[at]) && !may_overlap(&parts[at])).collect();
         // In the key's order: the first column changes fastest.
         whole.sort_by_key(|&at| columns.iter().position(|column| parts[at].columns.contains(column)));
         let mentioned = elements.iter().flat_map(|element| element.columns_in(&all));

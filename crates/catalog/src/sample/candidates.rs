@@ -27,6 +27,10 @@ const NULLS: [u64; 4] = [50, 300, 600, 900];
 const NEAR: [u64; 3] = [100, 500, 900];
 /// Characters up to which texts of a certain length are made.
 const LONGEST: usize = 2_000;
+/// Number of addresses, and of networks.
+const ADDRESSES: u32 = 200;
+/// Most points, or ranges.
+const MOST_PLACES: usize = 2_000;
 /// Texts that conditions often ask for.
 const TEXTS: [&str; 12] = [
     "a",
@@ -154,6 +158,29 @@ pub(super) fn near(kind: &Kind, constants: &[String], patterns: usize) -> Vec<St
             }
         }
         Kind::Json | Kind::Jsonb => near.extend(documents(constants)),
+        Kind::Point => {
+            let most = numbers.iter().map(|number| number.unsigned_abs()).max().unwrap_or(100).min(1_000_000);
+            let mut random = Random::new(0);
+            let mut place = || random.below(2 * most + 1).cast_signed() - most.cast_signed();
+            near.extend((0..MOST_PLACES.min(patterns)).map(|_| format!("({},{})", place(), place())));
+        }
+        Kind::Range { element, .. }
+            if matches!(**element, Kind::Int4 | Kind::Int8 | Kind::Numeric(_)) && !numbers.is_empty() =>
+        {
+            let low = numbers.iter().copied().min().unwrap_or(0);
+            let length = numbers.iter().map(|number| number.abs_diff(low)).max().unwrap_or(0).max(1);
+            let mut random = Random::new(0);
+            let mut end = || low.saturating_add_unsigned(random.below(length));
+            near.extend((0..MOST_PLACES.min(patterns)).map(|_| {
+                let (one, other) = (end(), end());
+                format!("[{},{})", one.min(other), one.max(other).saturating_add(1))
+            }));
+        }
+        Kind::Inet | Kind::Cidr => {
+            // Addresses of the range for documentation (RFC 3849), and networks.
+            near.extend((0..ADDRESSES).map(|number| format!("2001:db8::{number:x}")));
+            near.extend((0..ADDRESSES).map(|number| format!("10.0.{number}.0/24")));
+        }
         Kind::Array(element) => {
             let elements = self::near(element, constants, patterns / 10);
             let mut random = Random::new(0);

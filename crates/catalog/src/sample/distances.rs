@@ -4,7 +4,7 @@
 use rowgen::Kind;
 use tokio_postgres::Client;
 
-use super::judge::Tuple;
+use super::judge::{Tuple, undone};
 use super::random::Random;
 use crate::error::CatalogError;
 
@@ -131,17 +131,8 @@ async fn later(
     );
     let distances: Vec<&str> = moves.iter().map(|(distance, _)| distance.as_str()).collect();
     let parts: Vec<f64> = moves.iter().map(|(_, part)| *part).collect();
-    client.batch_execute("SAVEPOINT pgrig").await?;
-    let answer = client.query_one(&query, &[&values, &distances, &parts]).await;
-    let is_lost = answer.as_ref().is_err_and(|error| error.as_db_error().is_none());
-    if !is_lost {
-        client.batch_execute("ROLLBACK TO SAVEPOINT pgrig; RELEASE SAVEPOINT pgrig").await?;
-    }
-    match answer {
-        Ok(row) => Ok(row.get(0)),
-        Err(error) if is_lost => Err(error.into()),
-        Err(_) => Ok(Vec::new()),
-    }
+    let answer = undone(client, client.query_one(&query, &[&values, &distances, &parts])).await?;
+    Ok(answer.map_or_else(|_| Vec::new(), |row| row.get(0)))
 }
 
 /// Whether a literal is an interval as the server prints it: `08:00:00`, `1 day`, `2 years 3 mons`.

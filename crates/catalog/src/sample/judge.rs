@@ -13,7 +13,7 @@ use tokio_postgres::types::Json;
 use tokio_postgres::{Client, Error};
 
 use crate::error::CatalogError;
-use crate::info::{ColumnInfo, Source};
+use crate::info::{ColumnInfo, LeafInfo, Source};
 
 /// Values of some columns, in their types' input syntax; none stands for NULL.
 pub(super) type Tuple = Vec<Option<String>>;
@@ -35,7 +35,7 @@ pub(super) struct Judge<'a> {
     /// Columns that the server gives values, other than from a sequence.
     pub(super) by_server: Vec<&'a ColumnInfo>,
     /// SQL conditions, all of which have to hold.
-    pub(super) conditions: Vec<&'a str>,
+    pub(super) conditions: Vec<String>,
 }
 
 /// The outcome for some tuples.
@@ -69,7 +69,7 @@ impl Judge<'_> {
 
     async fn judge_some(&self, tuples: &[Tuple], timeout: Duration) -> Result<Judged, CatalogError> {
         let begun = Instant::now();
-        let refused = match self.undone(self.ask_at_once(tuples, timeout)).await? {
+        let refused = match undone(self.client, self.ask_at_once(tuples, timeout)).await? {
             Ok(passed) => return Ok(Judged { passed, ..Judged::default() }),
             Err(error) => error,
         };
@@ -78,23 +78,43 @@ impl Judge<'_> {
             return Ok(Judged::given_up(&refused));
         }
         let left = timeout.saturating_sub(begun.elapsed());
-        let judged = self.undone(self.ask_one_by_one(tuples, left)).await?;
+        let judged = undone(self.client, self.ask_one_by_one(tuples, left)).await?;
         Ok(judged.unwrap_or_else(|error| Judged::given_up(&error)))
     }
 
-    /// Does the work; then the transaction is as it was before. The inner error is a refusal of the server.
-    async fn undone<T>(
+    /// Of each tuple, the number of the partition that it lies in; none if it lies in none of these. No answer if the tuple does
+    /// not tell, or if the server does not say. The transaction is as it was before.
+    pub(super) async fn places(
         &self,
-        work: impl Future<Output = Result<T, Error>>,
-    ) -> Result<Result<T, Error>, CatalogError> {
-        self.client.batch_execute("SAVEPOINT pgrig").await?;
-        match work.await {
-            Err(error) if error.as_db_error().is_none() => Err(error.into()),
-            outcome => {
-                self.client.batch_execute("ROLLBACK TO SAVEPOINT pgrig; RELEASE SAVEPOINT pgrig").await?;
-                Ok(outcome)
+        tuples: &[Tuple],
+        leaves: &[&LeafInfo],
+    ) -> Result<Option<Vec<Option<usize>>>, CatalogError> {
+        if leaves.is_empty() || !self.ranging.is_empty() {
+            return Ok(None);
+        }
+        let begun = Instant::now();
+        let query = self.query_of_places(leaves);
+        let mut places = Vec::with_capacity(tuples.len());
+        for some in tuples.chunks(IN_A_BLOCK) {
+            let left = TIMEOUT.saturating_sub(begun.elapsed());
+            match undone(self.client, self.ask_for_places(&query, some, left)).await? {
+                Ok(more) => places.extend(more),
+                Err(_) => return Ok(None),
             }
         }
+        Ok(Some(places))
+    }
+
+    async fn ask_for_places(
+        &self,
+        query: &str,
+        tuples: &[Tuple],
+        timeout: Duration,
+    ) -> Result<Vec<Option<usize>>, Error> {
+        self.client.batch_execute(&limit(timeout)).await?;
+        let others = self.others();
+        let row = self.client.query_one(query, &[&Json(tuples), &Json(&others)]).await?;
+        row.try_get::<_, Json<Vec<Option<usize>>>>(0).map(|Json(places)| places)
     }
 
     /// The tuples that pass. The first error ends the query.
@@ -175,6 +195,22 @@ impl Judge<'_> {
         )
     }
 
+    /// The query for the partition that each tuple lies in.
+    fn query_of_places(&self, leaves: &[&LeafInfo]) -> String {
+        let each = leaves
+            .iter()
+            .enumerate()
+            .map(|(at, leaf)| format!(" WHEN ({}) THEN {at}", leaf.bound.as_deref().unwrap_or("true")));
+        let cases: Vec<String> = each.collect();
+        format!(
+            "SELECT coalesce(json_agg(judged.place ORDER BY judged.number), '[]')
+               FROM (SELECT pgrig_tuple.number, (SELECT CASE{cases} END FROM {rows}) AS place
+                       FROM json_array_elements($1::json) WITH ORDINALITY AS pgrig_tuple (value, number)) AS judged",
+            cases = cases.concat(),
+            rows = self.rows("$2::json"),
+        )
+    }
+
     /// Text of the block.
     fn block(&self) -> String {
         format!(
@@ -211,6 +247,21 @@ impl Judged {
     fn given_up(error: &Error) -> Self {
         let error = error.as_db_error().map(|why| why.message().to_owned());
         Self { passed: Vec::new(), error, gave_up: true }
+    }
+}
+
+/// Does the work; then the transaction is as it was before. The inner error is a refusal of the server.
+pub(super) async fn undone<T>(
+    client: &Client,
+    work: impl Future<Output = Result<T, Error>>,
+) -> Result<Result<T, Error>, CatalogError> {
+    client.batch_execute("SAVEPOINT pgrig").await?;
+    match work.await {
+        Err(error) if error.as_db_error().is_none() => Err(error.into()),
+        outcome => {
+            client.batch_execute("ROLLBACK TO SAVEPOINT pgrig; RELEASE SAVEPOINT pgrig").await?;
+            Ok(outcome)
+        }
     }
 }
 

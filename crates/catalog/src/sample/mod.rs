@@ -5,11 +5,13 @@
 //! that the server accepts. Candidates are the values that the columns have otherwise, then those mixed with NULLs and
 //! with values near the constants in the conditions, in the shapes that pass.
 
+mod between;
 mod candidates;
 mod distances;
 mod distinct;
 mod judge;
 mod known;
+mod leaves;
 mod pattern;
 mod random;
 mod rule;
@@ -90,9 +92,9 @@ impl<'a> Sampling<'a> {
             if groups.iter().any(|group| rule.columns.iter().any(|column| group.has(column))) {
                 continue;
             }
-            let (group, note) = self.sampled(rule).await?;
+            let (group, about) = self.sampled(rule).await?;
             groups.push(group);
-            notes.push(note);
+            notes.extend(about);
         }
         let is_replaced =
             |group: &&Group| group.columns.iter().any(|name| groups.iter().any(|new| new.has(name)));
@@ -114,7 +116,7 @@ impl<'a> Sampling<'a> {
         self.parts.iter().any(|part| part.turn.is_some() && part.columns.iter().any(|name| name == column))
     }
 
-    /// Whether some of the rows described so far break the rule.
+    /// Whether some of the rows described so far break the rule, or hardly one is in some of the partitions.
     async fn is_broken(&self, rule: &Rule<'a>) -> Result<bool, CatalogError> {
         if !rule.columns.iter().any(|column| self.is_free(column)) {
             return Ok(false);
@@ -132,9 +134,13 @@ impl<'a> Sampling<'a> {
         }
         let tuples: BTreeSet<Tuple> = texts(&table, self.stretches(STRETCH)).into_iter().collect();
         let tuples: Vec<Tuple> = tuples.into_iter().collect();
-        let judged = self.judge(&sent, &[rule]).await?.judge(&tuples).await?;
-        // The rows themselves show conditions that the server could not judge.
-        Ok(judged.passed.len() < tuples.len() && !judged.gave_up)
+        let judge = self.judge(&sent, &[rule]).await?;
+        let judged = judge.judge(&tuples).await?;
+        if judged.passed.len() < tuples.len() {
+            // The rows themselves show conditions that the server could not judge.
+            return Ok(!judged.gave_up);
+        }
+        self.is_missed(rule, &judge, &tuples).await
     }
 
     /// The beginning, the middle and the end of the rows.
@@ -159,7 +165,7 @@ impl<'a> Sampling<'a> {
                 .is_some_and(|slot| slot.role == Role::Server && !has_sequence(&slot.info.source))
         };
         let (by_server, ranging): (Vec<&str>, Vec<&str>) = others.into_iter().partition(is_server);
-        let mut conditions: Vec<&str> = rules.iter().map(|rule| rule.sql).collect();
+        let mut conditions: Vec<String> = rules.iter().map(|rule| rule.sql.to_string()).collect();
         conditions.dedup();
         let ranges = self.ranges(&ranging, rules).await?;
         Ok(Judge {
@@ -213,7 +219,7 @@ impl<'a> Sampling<'a> {
             ranging: Vec::new(),
             others: Vec::new(),
             by_server: Vec::new(),
-            conditions: vec!["true"],
+            conditions: vec!["true".to_owned()],
         };
         let tuples: Vec<Tuple> = texts.into_iter().map(|text| vec![Some(text)]).collect();
         let passed: BTreeSet<String> =
@@ -246,8 +252,8 @@ impl<'a> Sampling<'a> {
         Together { columns, rules: rules.collect(), has_keys }
     }
 
-    /// The list of tuples for a broken rule, and a note that says which rule it is for.
-    async fn sampled(&self, rule: &Rule<'a>) -> Result<(Group, String), CatalogError> {
+    /// The list of tuples for a broken rule, and notes that say which rule it is for, and which partitions stay empty.
+    async fn sampled(&self, rule: &Rule<'a>) -> Result<(Group, Vec<String>), CatalogError> {
         // A value that differs from some of a key's is not sure to differ from the one in its row.
         let meets_key = |column: &&str| self.is_free(column) && self.takes_turns(column);
         let with_keys = rule.is_about_pairs && rule.columns.iter().any(meets_key);
@@ -276,22 +282,24 @@ impl<'a> Sampling<'a> {
             "{columns}: pgrig uses {count} {combinations} that {satisfy} {names} ({share:.1} % of the {} that it tried)",
             found.tried
         );
+        let notes = std::iter::once(note).chain(leaves::stay_empty(&found.empty)).collect();
         let group = Group {
             name: names.clone(),
             columns: together.columns.iter().map(|&column| column.to_owned()).collect(),
             what: format!("values under {names}"),
             keys: Arc::new(Keys::Listed(found.list)),
             one_to_one: false,
+            are_planned: false,
             origin: Origin::Judged { distinct: together.has_keys },
         };
-        Ok((group, note))
+        Ok((group, notes))
     }
 
     fn rare(&self, together: &Together<'_>, found: PassedTuples) -> CatalogError {
         CatalogError::Rare {
             table: self.info.shown(),
             columns: together.columns.join(", "),
-            constraints: together.names(|rule| format!("{}, CHECK ({})", rule.name, rule.definition)),
+            constraints: together.names(Rule::shown),
             tried: found.tried,
             passed: found.passed,
             error: found.error,
@@ -338,9 +346,16 @@ impl<'a> Sampling<'a> {
             }
             let may_be_null =
                 |&at: &usize| self.slot(together.columns[at]).is_some_and(|slot| !slot.info.not_null);
-            let near = match group {
-                Some(_) => Vec::new(),
-                None => self.readable(column, near(&slot.kind, &constants, patterns)).await?,
+            let near = if group.is_some() {
+                Vec::new()
+            } else {
+                let mut near = self.readable(column, near(&slot.kind, &constants, patterns)).await?;
+                let between = self.between(slot, together).await?;
+                // As many candidates are near the constants as lie between them.
+                let again: Vec<String> = near.iter().cloned().cycle().take(between.len()).collect();
+                near.extend(again);
+                near.extend(between);
+                near
             };
             let named = match columns.as_slice() {
                 [_] => self.named(slot, group, &together.rules).await?,
@@ -378,8 +393,8 @@ impl<'a> Sampling<'a> {
     }
 }
 
-impl Together<'_> {
-    fn names(&self, name: impl Fn(&Rule<'_>) -> String) -> String {
+impl<'a> Together<'a> {
+    fn names(&self, name: impl Fn(&Rule<'a>) -> String) -> String {
         let mut names: Vec<String> = self.rules.iter().map(|rule| name(rule)).collect();
         names.dedup();
         names.join(", ")

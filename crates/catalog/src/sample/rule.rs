@@ -1,5 +1,7 @@
 //! Conditions on rows that the server judges.
 
+use std::borrow::Cow;
+
 use super::super::info::{CheckInfo, ColumnInfo, Source, TableInfo};
 use super::super::mentioned::columns_in;
 
@@ -7,12 +9,12 @@ use super::super::mentioned::columns_in;
 #[expect(clippy::struct_excessive_bools, reason = "facts that do not depend on each other")]
 #[derive(Clone, Debug)]
 pub(crate) struct Rule<'a> {
-    /// The constraint's name.
+    /// The constraint's name, or that of the expression's index or column.
     pub(crate) name: &'a str,
     /// As the server prints it.
     pub(crate) definition: &'a str,
     /// In SQL; a domain's holds once a value is cast to it.
-    pub(crate) sql: &'a str,
+    pub(crate) sql: Cow<'a, str>,
     /// The columns that it mentions.
     pub(crate) columns: Vec<&'a str>,
     /// Whether the described values fulfil it for certain.
@@ -23,6 +25,19 @@ pub(crate) struct Rule<'a> {
     pub(crate) is_about_pairs: bool,
     /// Whether it holds only for the rows of some partitions.
     pub(crate) is_of_partitions: bool,
+    /// Where it comes from.
+    pub(crate) origin: Origin,
+}
+
+/// The origin of a condition.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Origin {
+    /// A CHECK, or a condition like it.
+    Check,
+    /// The bounds of partitions.
+    Bounds,
+    /// An expression that must raise no error.
+    Expression,
 }
 
 impl<'a> Rule<'a> {
@@ -32,8 +47,20 @@ impl<'a> Rule<'a> {
         Self { is_of_partitions, ..Self::of_table(info, &check.name, &check.expression) }
     }
 
-    /// Of a condition on the table's rows, such as the bounds of its partitions.
-    pub(crate) fn of_table(info: &'a TableInfo, name: &'a str, expression: &'a str) -> Self {
+    /// Of the bounds of the table's partitions, or of the table as a partition.
+    pub(crate) fn of_bounds(info: &'a TableInfo, bounds: &'a str) -> Self {
+        Self { origin: Origin::Bounds, ..Self::of_table(info, "the bounds of its partitions", bounds) }
+    }
+
+    /// Of an expression that the server evaluates for each row: that of an index or of a generated column.
+    pub(crate) fn of_expression(info: &'a TableInfo, name: &'a str, expression: &'a str) -> Self {
+        // It only has to have a value.
+        let sql = Cow::Owned(format!("num_nulls({expression}) >= 0"));
+        Self { sql, is_kept: false, origin: Origin::Expression, ..Self::of_table(info, name, expression) }
+    }
+
+    /// Of a condition on the table's rows.
+    fn of_table(info: &'a TableInfo, name: &'a str, expression: &'a str) -> Self {
         let columns = columns_in(expression, &info.column_names());
         let mut columns: Vec<&str> = columns;
         let computed: Vec<&ColumnInfo> =
@@ -48,12 +75,13 @@ impl<'a> Rule<'a> {
         Self {
             name,
             definition: expression,
-            sql: expression,
+            sql: Cow::Borrowed(expression),
             columns,
             is_kept: true,
             is_rarely_broken: false,
             is_about_pairs: false,
             is_of_partitions: false,
+            origin: Origin::Check,
         }
     }
 
@@ -69,17 +97,33 @@ impl<'a> Rule<'a> {
         Self {
             name,
             definition,
-            sql: "true",
+            sql: Cow::Borrowed("true"),
             columns,
             is_kept: true,
             is_rarely_broken: false,
             is_about_pairs: false,
             is_of_partitions: false,
+            origin: Origin::Check,
         }
     }
 
     /// Of a domain within the column's type, which only the server judges.
     pub(crate) fn of_inner_domain(column: &'a ColumnInfo, check: &'a CheckInfo) -> Self {
         Self { is_kept: false, ..Self::of_domain(column, check) }
+    }
+
+    /// Whether it is about the bounds of partitions.
+    pub(crate) fn is_of_bounds(&self) -> bool {
+        self.origin == Origin::Bounds
+    }
+
+    /// The rule as people know it, with its definition.
+    pub(crate) fn shown(&self) -> String {
+        match self.origin {
+            Origin::Check => format!("{}, CHECK ({})", self.name, self.definition),
+            // Those of many partitions would fill pages.
+            Origin::Bounds => self.name.to_owned(),
+            Origin::Expression => format!("the expression {} of {}", self.definition, self.name),
+        }
     }
 }

@@ -27,7 +27,7 @@ const ROUNDS_FOR_VARIETY: u64 = 20;
 /// After this time, no other round begins.
 const LONGEST: Duration = Duration::from_secs(30);
 /// Number of tuples at which the search ends.
-const ENOUGH: usize = 10_000;
+pub(super) const ENOUGH: usize = 10_000;
 /// Number of tuples that give enough variety.
 const VARIETY: usize = 1_000;
 /// At least one of this many candidates must pass.
@@ -44,6 +44,8 @@ pub(super) struct PassedTuples {
     pub(super) tried: u64,
     pub(super) passed: u64,
     pub(super) error: Option<String>,
+    /// Partitions that none of the tuples lies in.
+    pub(super) empty: Vec<String>,
     /// Whether time ended the search, so that another one may find more.
     is_cut_short: bool,
 }
@@ -85,8 +87,10 @@ impl Sampling<'_> {
         let keys = self.info.keys.iter().filter(|_| together.has_keys);
         let mut distinct = Distinct::new(keys, &together.columns);
         let mut found = PassedTuples::default();
-        // Else hardly a row may be in a partition that has a CHECK of its own.
-        let mut is_mixed = together.rules.iter().any(|rule| rule.is_of_partitions && !rule.is_kept);
+        let leaves = self.leaves(&together.rules);
+        // Else hardly a row may be in a partition that has a CHECK of its own, or bounds of an expression.
+        let mut is_mixed =
+            !leaves.is_empty() || together.rules.iter().any(|rule| rule.is_of_partitions && !rule.is_kept);
         let mut passing: Option<Vec<Shape>> = None;
         for round in 0..most {
             let numbers = first + round * BATCH..first + (round + 1) * BATCH;
@@ -124,12 +128,18 @@ impl Sampling<'_> {
             }
             is_mixed |= passed < BATCH / 10 || is_exhausted;
         }
-        found.list = if together.has_keys {
-            distinct.repeated(&found.tuples, self.known_rows().map_or(enough, |rows| rows.min(MOST_REPEATED)))
-        } else if passing.is_some_and(|shapes| !shapes.is_empty()) {
-            shapes::balanced(&found.tuples, &units, ENOUGH)
-        } else {
-            found.tuples.iter().cloned().collect()
+        let has_shapes = passing.is_some_and(|shapes| !shapes.is_empty());
+        let shape = |tuple: &Tuple| if has_shapes { shapes::of(tuple, &units) } else { Shape::new() };
+        let shared = self.shared_out(judge, &leaves, &found.tuples, shape).await?;
+        found.empty = shared.as_ref().map_or_else(Vec::new, |shared| shared.empty.clone());
+        found.list = match shared {
+            _ if together.has_keys => {
+                let wanted = self.known_rows().map_or(enough, |rows| rows.min(MOST_REPEATED));
+                distinct.repeated(&found.tuples, wanted)
+            }
+            Some(shared) => shared.list,
+            None if has_shapes => shapes::balanced(&found.tuples, &units, ENOUGH),
+            None => found.tuples.iter().cloned().collect(),
         };
         Ok(found)
     }
@@ -156,6 +166,7 @@ impl Sampling<'_> {
         let is_meant = |group: &&Group| columns.iter().any(|column| group.has(column));
         let groups: Vec<&Group> = self.groups.iter().filter(is_meant).collect();
         let keys = Some(&self.info.keys).filter(|_| together.has_keys);
+        let leaves = self.leaves(&together.rules);
         let wanted = self.wanted.filter(|_| together.has_keys);
         Ok(Some(known::key(&[
             &server,
@@ -170,6 +181,7 @@ impl Sampling<'_> {
             &judge.ranging,
             &judge.others,
             &judge.by_server,
+            &leaves,
         ])))
     }
 

@@ -135,19 +135,27 @@ pub(super) fn of(tuple: &Tuple, units: &[Unit]) -> Shape {
 
 /// About `enough` tuples at most, the same number of each shape: those of rare shapes several times.
 pub(super) fn balanced(tuples: &BTreeSet<Tuple>, units: &[Unit], enough: usize) -> Vec<Tuple> {
-    let mut by_shape: BTreeMap<Shape, Vec<&Tuple>> = BTreeMap::new();
-    for tuple in tuples {
-        by_shape.entry(of(tuple, units)).or_default().push(tuple);
+    in_equal_shares(tuples.iter().map(|tuple| (of(tuple, units), tuple)), enough)
+}
+
+/// About `enough` tuples at most, the same number of each class: those of rare classes several times.
+pub(super) fn in_equal_shares<'t, C: Ord>(
+    classed: impl Iterator<Item = (C, &'t Tuple)>,
+    enough: usize,
+) -> Vec<Tuple> {
+    let mut by_class: BTreeMap<C, Vec<&Tuple>> = BTreeMap::new();
+    for (class, tuple) in classed {
+        by_class.entry(class).or_default().push(tuple);
     }
-    let most = by_shape.values().map(Vec::len).max().unwrap_or(0);
-    let share = most.min((enough / by_shape.len().max(1)).max(1));
+    let most = by_class.values().map(Vec::len).max().unwrap_or(0);
+    let share = most.min((enough / by_class.len().max(1)).max(1));
     let some = |alike: &Vec<&Tuple>| {
         // Of many, from all over.
         let place =
             |number| if alike.len() > share { number * alike.len() / share } else { number % alike.len() };
         (0..share).map(|number| alike[place(number)].clone()).collect::<Vec<Tuple>>()
     };
-    by_shape.values().flat_map(some).collect()
+    by_class.values().flat_map(some).collect()
 }
 
 #[cfg(test)]

@@ -130,6 +130,19 @@ WITH asked AS MATERIALIZED (
        AND (parts.oid = parts.relation
             OR NOT EXISTS (SELECT FROM pg_inherits h WHERE h.inhrelid = i.indexrelid))
      GROUP BY parts.relation
+), expression_facts AS (
+    -- Of indexes that are no keys.
+    SELECT parts.relation, jsonb_agg(jsonb_build_object(
+               'name', x.relname, 'expression', pg_get_indexdef(i.indexrelid, e, true)) ORDER BY x.relname, x.oid, e) AS facts
+      FROM parts
+      JOIN pg_index i ON i.indrelid = parts.oid
+      JOIN pg_class x ON x.oid = i.indexrelid
+     CROSS JOIN LATERAL generate_series(1, i.indnkeyatts) e
+     WHERE NOT i.indisunique AND NOT i.indisexclusion AND i.indislive AND i.indkey[e - 1] = 0
+       -- Of a partition only its own.
+       AND (parts.oid = parts.relation
+            OR NOT EXISTS (SELECT FROM pg_inherits h WHERE h.inhrelid = i.indexrelid))
+     GROUP BY parts.relation
 ), foreign_key_facts AS (
     SELECT parts.relation, jsonb_agg(jsonb_build_object(
                'name', k.conname,
@@ -200,6 +213,7 @@ SELECT CASE WHEN c.oid IS NOT NULL THEN jsonb_build_object(
            'columns', coalesce(column_facts.facts, '[]'),
            'checks', coalesce(check_facts.facts, '[]'),
            'keys', coalesce(key_facts.facts, '[]'),
+           'expressions', coalesce(expression_facts.facts, '[]'),
            'foreign_keys', coalesce(foreign_key_facts.facts, '[]'),
            'partition_of', CASE WHEN c.relispartition THEN pg_get_partition_constraintdef(c.oid) END,
            'leaves', coalesce(leaf_facts.facts, '[]')
@@ -211,6 +225,7 @@ SELECT CASE WHEN c.oid IS NOT NULL THEN jsonb_build_object(
   LEFT JOIN column_facts ON column_facts.relation = c.oid
   LEFT JOIN check_facts ON check_facts.relation = c.oid
   LEFT JOIN key_facts ON key_facts.relation = c.oid
+  LEFT JOIN expression_facts ON expression_facts.relation = c.oid
   LEFT JOIN foreign_key_facts ON foreign_key_facts.relation = c.oid
   LEFT JOIN leaf_facts ON leaf_facts.relation = c.oid
  ORDER BY a.place

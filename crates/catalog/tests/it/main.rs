@@ -2,9 +2,11 @@
 
 mod defaults;
 mod keys;
+mod left_to_server;
 mod many;
 mod partial;
 mod partition_checks;
+mod partition_keys;
 mod refusals;
 mod sampled;
 mod spread;

@@ -280,6 +280,7 @@ fn options_that_the_guides_name_exist() {
         "--list",
         "--manifest-checksums",
         "--roles-only",
+        "--tablespace-map-all",
         "--tablespace-mapping",
     ];
     let mut unknown = BTreeSet::new();

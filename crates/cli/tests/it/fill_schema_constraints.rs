@@ -59,3 +59,56 @@ fn defaults_that_their_checks_refuse() {
         assert!(!refused.stderr.contains("--column NAME="), "{refused:#?}");
     }
 }
+
+/// The other tables are filled.
+#[test]
+fn a_table_with_a_foreign_partition_is_left_out() {
+    let rig = Rig::new();
+    let server = rig.server("");
+    server.execute(
+        "create foreign data wrapper nowhere; create server elsewhere foreign data wrapper nowhere;
+         create table sales(id int, day date) partition by range (day);
+         create table sales_2025 partition of sales for values from ('2025-01-01') to ('2026-01-01');
+         create foreign table sales_2024 partition of sales for values from ('2024-01-01') to ('2025-01-01') server elsewhere;
+         create table shops(id int primary key);",
+    );
+    let ran = rig.done("fill --all-tables --rows 300");
+    let why = "public.sales is left out: its partition public.sales_2024 is a foreign table. To fill public.sales, detach";
+    assert!(ran.stderr.contains(why), "{ran:#?}");
+    assert_eq!(rows_of(&server, "shops"), 300);
+    assert_eq!(rows_of(&server, "sales_2025"), 0);
+    // The name alone is refused, as before.
+    let refused = rig.run("fill --table sales --rows 300");
+    assert_eq!(refused.code, Some(2), "{refused:#?}");
+}
+
+/// Tables of codes and tables of one row stay as they are. Pairs of new keys are new.
+#[test]
+fn rows_are_added_beside_tables_without_room() {
+    let rig = Rig::new();
+    let server = rig.server("");
+    server.execute(
+        "create table kinds(k text primary key check (k in ('a','b','c')));
+         create table site(id int primary key, n bigint); create unique index one_row on site ((true));
+         create table people(id bigint generated always as identity primary key, kind text not null references kinds);
+         create table clubs(id int primary key);
+         create table members(person bigint references people, club int references clubs, primary key (person, club));",
+    );
+    rig.done("fill --all-tables --rows 200 -q");
+    for rows in [400, 600] {
+        let ran = rig.done("fill --all-tables --append --rows 200");
+        for table in ["kinds", "site"] {
+            assert!(ran.stderr.contains(&format!("public.{table} gets no more rows: ")), "{ran:#?}");
+        }
+        for table in ["people", "clubs", "members"] {
+            assert_eq!(rows_of(&server, table), rows, "{table}");
+        }
+        assert_eq!((rows_of(&server, "kinds"), rows_of(&server, "site")), (3, 1));
+        assert_valid(&server);
+    }
+    // Without new keys, pgrig does not know which pairs are new.
+    let refused =
+        rig.run("fill --all-tables --append --rows 200 --exclude-table people --exclude-table clubs");
+    assert_eq!(refused.code, Some(2), "{refused:#?}");
+    assert!(refused.stderr.contains("give --exclude-table public.members, run TRUNCATE"), "{refused:#?}");
+}

@@ -4,6 +4,7 @@ use std::collections::BTreeSet;
 
 use super::Planner;
 use super::amounts::{is_named, listed};
+use super::design::table_and_column;
 use super::order::Placed;
 use crate::error::FillError;
 use crate::request::{Amount, MethodChoice, OwnTable, Request, RowOrder, Subject};
@@ -11,8 +12,9 @@ use crate::schema::record::RecordedTable;
 use crate::schema::request::{ModelledType, SchemaRequest};
 use crate::sql::ddl;
 use crate::sql::emptied::has_rows;
-use catalog::{CatalogError, Scope, TableInfo};
+use catalog::{CatalogError, DescribeRequest, Scope, TableInfo, describe};
 use connect::SqlState;
+use failure::Classified;
 use server::ask;
 use server::quote::{qualified, shell_word};
 
@@ -129,7 +131,63 @@ impl Planner<'_> {
         if !self.request.append && self.request.ddl.is_none() {
             self.refuse_rows(&tables).await?;
         }
+        if self.request.append && self.request.modelled.is_empty() {
+            tables = self.without_full(tables, &mut warnings).await?;
+        }
         Ok((tables, warnings))
+    }
+
+    /// The tables without those that have no room for another row, with a warning for each. If all are full, all remain.
+    async fn without_full(
+        &self,
+        tables: Vec<TableInfo>,
+        warnings: &mut Vec<String>,
+    ) -> Result<Vec<TableInfo>, FillError> {
+        let mut reasons = Vec::with_capacity(tables.len());
+        for info in &tables {
+            reasons.push(self.full(info).await?);
+        }
+        if reasons.iter().all(Option::is_some) {
+            return Ok(tables);
+        }
+        let mut with_room = Vec::with_capacity(tables.len());
+        for (info, reason) in tables.into_iter().zip(reasons) {
+            match reason {
+                Some(why) => warnings.push(format!("{} gets no more rows: {why}", info.display_name())),
+                None => with_room.push(info),
+            }
+        }
+        Ok(with_room)
+    }
+
+    /// Why the table has no room for another row, whatever rows other tables get. None if it has, or if the user describes its
+    /// rows.
+    async fn full(&self, info: &TableInfo) -> Result<Option<String>, FillError> {
+        let is_of_table =
+            |text: &String| table_and_column(text).is_some_and(|(table, _)| is_named(info, table));
+        let has_rule = self.request.rules.iter().any(|rule| is_named(info, &rule.table));
+        if has_rule || info.keys.is_empty() || self.request.columns.iter().any(is_of_table) {
+            return Ok(None);
+        }
+        let one = DescribeRequest {
+            rows: Some(1),
+            seed: self.request.seed,
+            takes_defaults: true,
+            plain: self.request.plain,
+            ..DescribeRequest::default()
+        };
+        let is_alone = info.foreign_keys.iter().all(|key| key.to_itself);
+        match describe(&self.connection.client, info, &one, Scope::Transaction).await {
+            Err(CatalogError::TooManyRows { most: 0, why, is_constant, .. }) if is_alone || is_constant => {
+                Ok(Some(why))
+            }
+            Err(CatalogError::RowsPresent { key, definition, .. }) if is_alone => {
+                Ok(Some(format!("pgrig finds no values of {key} ({definition}) that are not in use")))
+            }
+            Err(error) if !error.is_usage() => Err(error.into()),
+            // What else is wrong is an error once all tables are described.
+            _ => Ok(None),
+        }
     }
 
     /// Refuses a model that gives a column another type than its own statements do.
@@ -287,10 +345,18 @@ impl Planner<'_> {
 }
 
 /// The table that an error leaves out, and why; else the error.
-fn left_out(error: CatalogError) -> Result<(String, &'static str), CatalogError> {
+fn left_out(error: CatalogError) -> Result<(String, String), CatalogError> {
     match error {
-        CatalogError::NoColumns { table } => Ok((table, "it has no columns")),
-        CatalogError::NoPartitions { table, .. } => Ok((table, "it has no partition that could hold a row")),
+        CatalogError::NoColumns { table } => Ok((table, "it has no columns".to_owned())),
+        CatalogError::NoPartitions { table, .. } => {
+            Ok((table, "it has no partition that could hold a row".to_owned()))
+        }
+        CatalogError::ForeignPartition { table, partition } => {
+            let why = format!(
+                "its partition {partition} is a foreign table. To fill {table}, detach this partition"
+            );
+            Ok((table, why))
+        }
         error => Err(error),
     }
 }
