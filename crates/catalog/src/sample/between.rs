@@ -162,7 +162,7 @@ mod tests {
     fn numbers_lie_between_the_constants_times_the_factors() {
         let constants = ["0", "5", "100", "1000"].map(str::to_owned);
         let numbers = numbers(&constants, &[1.0, 1_000.0]);
-        for (low, high) in [(-99.0, 0.0), (0.0, 5.0), (5.0, 100.0), (1_000.0, 5_000.0), (5_000.0, 100_000.0)]
+        for (low, high) in [(-999.0, 0.0), (0.0, 5.0), (5.0, 100.0), (1_000.0, 5_000.0), (5_000.0, 100_000.0)]
         {
             assert!(numbers.iter().any(|number| (low..high).contains(number)), "{low} to {high}");
         }

@@ -63,6 +63,6 @@ mod tests {
         assert!(told.ends_with(": pgrig testdb bench --no-warm-up --rounds 2 -- 'sh a.sh'"), "{told}");
         given.push("-x".to_owned());
         let told = behind_script(&given, script);
-        assert!(told.ends_with("or each word of 'sh a.sh' separately"), "{told}");
+        assert!(told.ends_with("or each word of 'sh a.sh' as an argument of its own"), "{told}");
     }
 }
