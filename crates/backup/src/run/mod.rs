@@ -120,7 +120,7 @@ pub trait Observer {
     fn measured(&mut self, _wal: &WalOfLoad) {}
     /// The row versions that the snapshot of a dump keeps under the load were measured.
     fn held(&mut self, _held: &Held) {}
-    /// A way is not tried again, because the original is lost. It keeps so many trials.
+    /// A way is not tried again, because a server is lost. It keeps so many trials.
     fn cut_short(&mut self, _way: &Way, _trials: usize, _why: &str) {}
     /// A way has failed and is not tried again.
     fn failed(&mut self, way: &Way, why: &str);

@@ -101,7 +101,7 @@ fn a_disk_that_gets_full_while_pgrig_makes_data_gets_the_remedies_of_a_rehearsal
     let failed = block_on(rehearsed).unwrap_err();
     let text = failed.to_string();
     assert!(taking.fills == 3 && matches!(failed, BackupError::Fill { .. }), "{text}");
-    assert!(text.starts_with("cannot fill a database of 90 MB with a.sql: public.a: "), "{text}");
+    assert!(text.starts_with("cannot fill a database of 90.0 MB with a.sql: public.a: "), "{text}");
     assert!(
         text.ends_with(
             ". Give a smaller --up-to, free some space, or set PGRIG_HOME to a directory on another disk"
