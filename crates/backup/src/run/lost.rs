@@ -1,4 +1,5 @@
-//! The original, or a server with data that pgrig has made, is lost during a rehearsal: ways keep the trials that they have, and the others are named with the reason.
+//! The original, or a server with data that pgrig has made, is lost during a rehearsal, or a scratch server cannot start: ways keep the trials that they have,
+//! and the others are named with the reason.
 
 use std::time::{Duration, Instant};
 
@@ -23,6 +24,8 @@ pub(super) enum Cause {
     Original(String),
     /// The server of the original, which does not answer any more: no way goes on.
     Server(String),
+    /// A scratch server that cannot start, or this machine: no way goes on.
+    Run(BackupError),
 }
 
 impl Subject {
@@ -42,7 +45,7 @@ impl Subject {
     /// The cause of a failed trial.
     ///
     /// # Errors
-    /// If the rehearsal cannot go on, and has no results.
+    /// If the user wants the run to end.
     pub(super) async fn cause(&self, trouble: Trouble) -> Result<Cause, BackupError> {
         // A way may also fail because pgrig's own server with the data is gone.
         let is_gone = self.at.is_some() && !self.answers().await;
@@ -52,13 +55,14 @@ impl Subject {
             Trouble::Run(error) => error,
         };
         match error {
+            BackupError::Interrupted => Err(BackupError::Interrupted),
             // Other ways may need less space.
             BackupError::NoRoom { .. } | BackupError::Full { .. } => Ok(Cause::Way(error.to_string())),
             BackupError::Lost(_) | BackupError::Connect(_) => Ok(match self.gone().await {
                 None => Cause::Original(error.to_string()),
                 Some(why) => Cause::Server(why),
             }),
-            error => Err(error),
+            error => Ok(Cause::Run(error)),
         }
     }
 
