@@ -1,8 +1,10 @@
 """How right pgrig ddl's forecasts are: forecast from small tables, then measured at ten times the largest of them.
 
-Each round measures the statements at --rows, and then at a tenth of that size and less, with a forecast at --rows. An
-interval holds if the value that was measured is within it. Prints a line for each statement and quantity, and a summary.
-Rounds of the same options on the same day are added to the same record.
+Each round measures each statement at --rows, and then at a tenth of that size and less, with a forecast at --rows. Each statement is a
+migration of its own, with pgrig calls of its own; with --in-a-row, all statements are in one migration, a transaction each, as in the
+records up to 29 November 2026. An interval holds if the value that was measured is within it. Prints a line for each statement and
+quantity, and a summary. Each round is written to the record when it ends. Rounds of the same options on the same day are added to the
+same record: repeat the command after an interruption.
 
 The settings are small enough that their boundaries lie below the measured sizes, but no smaller: with shared_buffers of 4 MB,
 PostgreSQL 18 hands the blocks of a scan one by one to its I/O workers, and the time of the same scan varies by a factor of four.
@@ -52,7 +54,9 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--pgrig", default=str(REPO / "target/release/pgrig"))
     parser.add_argument("--pg-version", default="18")
-    parser.add_argument("--rows", type=int, default=1_500_000, help="of the larger table, at the size of the forecast")
+    parser.add_argument("--rows", type=int, default=3_000_000, help="of the larger table, at the size of the forecast")
+    parser.add_argument("--in-a-row", action="store_true",
+                        help="all statements in one migration, a transaction each, instead of a migration for each statement")
     parser.add_argument("--set", action="append", default=[], help=f"besides {' '.join(SETTINGS)}")
     parser.add_argument("--figures", action="store_true",
                         help="only count the forecasts with a figure, each statement a migration of its own, with the server's default settings")
@@ -63,34 +67,32 @@ def main():
         count_figures(options)
         return
     options.set = SETTINGS + options.set
-    rounds = []
-    record = Path(options.record, f"{datetime.date.today()}-ddl-forecast-pg{options.pg_version}-{options.rows}-rows.json")
+    mode = "-in-a-row" if options.in_a_row else ""
+    record = Path(options.record,
+                  f"{datetime.date.today()}-ddl-forecast-pg{options.pg_version}-{options.rows}-rows{mode}.json")
+    given = {name: value for name, value in vars(options).items() if name in ("pg_version", "rows", "set", "in_a_row")}
     earlier = json.loads(record.read_text()) if options.record and record.exists() else {"rounds": 0, "pairs": []}
+    if earlier.get("options", given) != given:
+        sys.exit(f"{record} has rounds of other options: rename it, or give another --record")
+    rounds, pairs = earlier["rounds"], earlier["pairs"]
+    measure = in_a_row if options.in_a_row else one_by_one
     with tempfile.TemporaryDirectory() as home:
         environment = {**os.environ, "PGRIG_HOME": home}
         schema, migration = Path(home) / "schema.sql", Path(home) / "migration.sql"
         schema.write_text(SCHEMA)
-        # A transaction each, rolled back: every statement finds the same tables.
-        migration.write_text("".join(f"BEGIN;\n{statement};\nROLLBACK;\n" for statement in STATEMENTS))
         try:
-            for number in range(earlier["rounds"], earlier["rounds"] + options.rounds):
-                rounds.append(measured(options, environment, schema, migration, number))
+            for number in range(rounds, rounds + options.rounds):
+                print(f"round {number + 1}", flush=True)
+                pairs += measure(options, environment, schema, migration, number)
+                if options.record:
+                    found = {"machine": platform.platform(), "cores": os.cpu_count(), "options": given, "rounds": number + 1,
+                             "statements": STATEMENTS, "summary": summaries(pairs), "pairs": pairs}
+                    record.write_text(json.dumps(found, indent=1) + "\n")
         finally:
             subprocess.run([options.pgrig, "server", "destroy", "--instance", "ddl"], env=environment, check=False,
                            stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
-    pairs = [pair for found in rounds for pair in found]
-    for pair in pairs:
-        print(line(pair))
-    pairs = earlier["pairs"] + pairs
-    summary = {quantity: summed([pair for pair in pairs if pair["quantity"] == quantity])
-               for quantity in QUANTITIES}
-    for quantity, found in summary.items():
+    for quantity, found in summaries(pairs).items():
         print(f"{quantity}: {found}")
-    if options.record:
-        given = {name: value for name, value in vars(options).items() if name in ("pg_version", "rows", "set")}
-        found = {"machine": platform.platform(), "cores": os.cpu_count(), "options": given,
-                 "rounds": earlier["rounds"] + options.rounds, "statements": STATEMENTS, "summary": summary, "pairs": pairs}
-        record.write_text(json.dumps(found, indent=1) + "\n")
 
 
 def count_figures(options):
@@ -128,8 +130,28 @@ def events_of(options, environment, schema, migration, seed, *more):
             for trial in json.loads(ran.stdout)["trials"] if trial["events"]}
 
 
+def one_by_one(options, environment, schema, migration, seed):
+    """The pairs of a round, with each statement a migration of its own."""
+    pairs = []
+    for number, statement in enumerate(STATEMENTS, 1):
+        print(f"statement {number} of {len(STATEMENTS)}: {statement}", flush=True)
+        migration.write_text(f"{statement};\n")
+        found = measured(options, environment, schema, migration, seed)
+        # In a migration of its own, each statement has the number 1.
+        pairs += [{**pair, "statement": f"{number}: {statement}"} for pair in found]
+    return pairs
+
+
+def in_a_row(options, environment, schema, migration, seed):
+    """The pairs of a round, with all statements in one migration."""
+    print(f"{len(STATEMENTS)} statements in one migration", flush=True)
+    # A transaction each, rolled back: every statement finds the same tables.
+    migration.write_text("".join(f"BEGIN;\n{statement};\nROLLBACK;\n" for statement in STATEMENTS))
+    return measured(options, environment, schema, migration, seed)
+
+
 def measured(options, environment, schema, migration, seed):
-    """The pairs of a round: each statement's forecast and what was measured, for seconds and for WAL."""
+    """The pairs of the statements of a migration: the forecast of each quantity, and the value that was measured. Prints a line for each."""
     def run(*more):
         return events_of(options, environment, schema, migration, seed, *more)
 
@@ -144,10 +166,12 @@ def measured(options, environment, schema, migration, seed):
             continue
         real = large[config]["measured"]["sizes"][-1]
         for quantity in QUANTITIES:
-            pairs.append({"statement": config, "class": events["found"]["found"]["class"], "quantity": quantity,
-                          "forecast": events["forecast"]["forecast"].get(quantity),
-                          "bytes": [events["measured"]["sizes"][-1]["bytes"], real["bytes"]],
-                          "real": events_real(large[config], quantity)})
+            pair = {"statement": config, "class": events["found"]["found"]["class"], "quantity": quantity,
+                    "forecast": events["forecast"]["forecast"].get(quantity),
+                    "bytes": [events["measured"]["sizes"][-1]["bytes"], real["bytes"]],
+                    "real": events_real(large[config], quantity)}
+            print(line(pair), flush=True)
+            pairs.append(pair)
     return pairs
 
 
@@ -177,6 +201,11 @@ def line(pair):
     holds = "in " if found["low"] <= pair["real"] <= found["high"] else "OUT"
     return (f"{pair['quantity']:8} {ratio:5.2f} {holds} {pair['real']:.4g} forecast {found['value']:.4g} "
             f"({found['low']:.4g} to {found['high']:.4g})  {pair['class']}: {pair['statement']}")
+
+
+def summaries(pairs):
+    """The summary of each quantity."""
+    return {quantity: summed([pair for pair in pairs if pair["quantity"] == quantity]) for quantity in QUANTITIES}
 
 
 def summed(pairs):

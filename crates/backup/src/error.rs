@@ -276,6 +276,7 @@ impl Classified for BackupError {
             | Self::Changing { .. }
             | Self::Lost(_) => Class::Machine,
             Self::Interrupted => Class::Interrupted,
+            Self::Fill { error, .. } if error.lack_of_space().is_some() => Class::Machine,
             Self::Fill { error, .. } => error.class(),
             Self::Load { class, .. } => *class,
             Self::Transactions(error) => error.class(),
@@ -290,10 +291,17 @@ impl Classified for BackupError {
     }
 }
 
-/// The reason of a failed fill, without the advice to complete it: its database is removed.
+/// The reason of a failed fill, without the advice to complete it: its database is removed. For a full disk with the remedies of a rehearsal.
 fn reason(error: &FillError) -> String {
+    if let FillError::OfTable { table, source, .. } = error {
+        return format!("{table}: {}", reason(source));
+    }
+    if let Some(lack) = error.lack_of_space() {
+        return format!(
+            "{lack}. Give a smaller --up-to, free some space, or set PGRIG_HOME to a directory on another disk"
+        );
+    }
     match error {
-        FillError::OfTable { table, source, .. } => format!("{table}: {}", reason(source)),
         FillError::Step { step, source, .. } => format!("{} failed: {source}", step.name()),
         error => {
             error.of_sql().map_or_else(|| error.to_string(), |problem| format!("--schema-file: {problem}"))

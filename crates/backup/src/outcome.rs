@@ -127,10 +127,12 @@ pub struct Outcome {
     pub trials: Vec<Trial>,
     /// Ways that failed, with the reason.
     pub failed: Vec<(Way, String)>,
-    /// Ways with fewer trials than planned, because the original was lost, with the reason.
+    /// Ways with fewer trials than planned, because a server was lost, with the reason.
     pub cut_short: Vec<(Way, String)>,
-    /// Whether the server of the original was gone at the end.
+    /// Whether the rehearsal ended early, because a server was gone or could not start.
     pub is_lost: bool,
+    /// A sentence for each other result that is missing, because a server was lost.
+    pub unmeasured: Vec<String>,
     /// Forecasts of the ways that worked.
     pub forecasts: Vec<Forecast>,
     /// The WAL that the load wrote.

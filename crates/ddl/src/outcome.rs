@@ -97,7 +97,7 @@ pub struct Effects {
     pub unknown_locks: Option<String>,
     /// Tables whose rows it writes, but of which it changed none.
     pub unmatched: Vec<Unmatched>,
-    /// The tables that the texts of the statement and of its functions change.
+    /// The tables that the statement and its functions change.
     #[serde(skip)]
     pub(crate) by_text: ByText,
     /// Columns and constraints that it drops, and columns to which it gives a type.
@@ -147,13 +147,15 @@ pub struct Effects {
     pub(crate) taken: BTreeMap<u32, Vec<LockMode>>,
 }
 
-/// OIDs of tables that texts name for work, also in branches that did not run.
+/// OIDs of tables on which code works: named by its text, also in branches that did not run, or by events.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct ByText {
     /// Those of which rows are written.
     pub(crate) written: BTreeSet<u32>,
     /// Those that code copies into new files.
     pub(crate) copied: BTreeSet<u32>,
+    /// Those that code has written anew, each with the number of times, as the server's events tell.
+    pub(crate) rewritten: BTreeMap<u32, u64>,
 }
 
 /// Reasons for which REINDEX or REFRESH MATERIALIZED VIEW with CONCURRENTLY fails or does less.

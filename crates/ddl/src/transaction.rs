@@ -20,6 +20,24 @@ pub fn is_left_open<'s>(statements: impl Iterator<Item = &'s Statement>) -> bool
     })
 }
 
+/// For each statement the number of its transaction.
+pub(crate) fn numbers<'s>(statements: impl Iterator<Item = &'s Statement>) -> Vec<usize> {
+    let (mut number, mut is_open) = (0, false);
+    let of = |statement: &'s Statement| {
+        let edge = Edge::of(statement);
+        if !is_open || edge.as_ref().is_some_and(Edge::ends) {
+            number += 1;
+        }
+        is_open = match edge {
+            Some(Edge::Begins | Edge::Chains) => true,
+            Some(Edge::Ends) => false,
+            None | Some(Edge::Saves(_) | Edge::Returns(_) | Edge::Releases(_)) => is_open,
+        };
+        number
+    };
+    statements.map(of).collect()
+}
+
 /// Whether the statement at this place shares a transaction that is committed, and has no savepoints.
 pub(crate) fn is_committed(statements: &[StatementOutcome], place: usize) -> bool {
     transaction(statements, place) == Transaction::Open
@@ -62,6 +80,18 @@ pub(crate) fn transaction(statements: &[StatementOutcome], place: usize) -> Tran
 mod tests {
     use super::*;
     use crate::script::Script;
+
+    #[test]
+    fn statements_between_begin_and_commit_have_the_same_transaction() {
+        for (sql, wanted) in [
+            ("SELECT 1; SELECT 2", &[1, 2][..]),
+            ("BEGIN; SELECT 1; SAVEPOINT a; SELECT 2; COMMIT; SELECT 3", &[1, 1, 1, 1, 2, 3]),
+            ("BEGIN; SELECT 1; COMMIT AND CHAIN; SELECT 2; ROLLBACK", &[1, 1, 2, 2, 3]),
+        ] {
+            let script = Script::read(sql, None).unwrap();
+            assert_eq!(numbers(script.statements.iter()), wanted, "{sql}");
+        }
+    }
 
     #[test]
     fn a_transaction_without_its_end_is_left_open() {

@@ -1,7 +1,9 @@
-//! The original is lost during a rehearsal: ways keep the trials that they have, and the others are named with the reason.
+//! The original, or a server with data that pgrig has made, is lost during a rehearsal, or a scratch server cannot start: ways keep the trials that they have,
+//! and the others are named with the reason.
 
 use std::time::{Duration, Instant};
 
+use measure::human::bytes;
 use server::Session;
 
 use super::step::Trouble;
@@ -22,39 +24,53 @@ pub(super) enum Cause {
     Original(String),
     /// The server of the original, which does not answer any more: no way goes on.
     Server(String),
+    /// A scratch server that cannot start, or this machine: no way goes on.
+    Run(BackupError),
 }
 
 impl Subject {
-    /// The trouble of the backup of a trial. The original is the cause if it has ended the session of the snapshot. A database that pgrig
-    /// has made is no original.
+    /// The trouble of the backup of a trial. The original is the cause if it has ended the session of the snapshot.
     pub(super) async fn of_backup(&self, way: &Way, trouble: Trouble) -> Trouble {
         let Trouble::Way(why) = trouble else { return trouble };
         let Some(lost) = self.source.lost().await else { return Trouble::Way(why) };
-        let why =
-            if way.is_dump() { lost } else { format!("{why}; the server has ended a session of pgrig") };
-        if self.at.is_some() { Trouble::Way(why) } else { BackupError::Lost(why).into() }
+        // The remedies are for servers of the user.
+        let why = if way.is_dump() && self.at.is_none() {
+            lost
+        } else {
+            format!("{why}; the server has ended a session of pgrig")
+        };
+        BackupError::Lost(why).into()
     }
 
     /// The cause of a failed trial.
     ///
     /// # Errors
-    /// If the rehearsal cannot go on, and has no results.
+    /// If the user wants the run to end.
     pub(super) async fn cause(&self, trouble: Trouble) -> Result<Cause, BackupError> {
+        // A way may also fail because pgrig's own server with the data is gone.
+        let is_gone = self.at.is_some() && !self.answers().await;
         let error = match trouble {
+            Trouble::Way(why) if is_gone => BackupError::Lost(why),
             Trouble::Way(why) => return Ok(Cause::Way(why)),
             Trouble::Run(error) => error,
         };
         match error {
+            BackupError::Interrupted => Err(BackupError::Interrupted),
             // Other ways may need less space.
             BackupError::NoRoom { .. } | BackupError::Full { .. } => Ok(Cause::Way(error.to_string())),
-            BackupError::Lost(_) | BackupError::Connect(_) if self.at.is_none() => {
-                Ok(match self.gone().await {
-                    None => Cause::Original(error.to_string()),
-                    Some(why) => Cause::Server(why),
-                })
-            }
-            error => Err(error),
+            BackupError::Lost(_) | BackupError::Connect(_) => Ok(match self.gone().await {
+                None => Cause::Original(error.to_string()),
+                Some(why) => Cause::Server(why),
+            }),
+            error => Ok(Cause::Run(error)),
         }
+    }
+
+    /// Whether its server accepts connections.
+    async fn answers(&self) -> bool {
+        let Ok(session) = Session::open(&self.target).await else { return false };
+        session.close().await;
+        true
     }
 
     /// Why no way can go on; none if the server answers, perhaps after a restart.
@@ -67,8 +83,12 @@ impl Subject {
                     return None;
                 }
                 Err(error) if began.elapsed() > PATIENCE => {
+                    let (database, when) = match self.at {
+                        None => ("the database".to_owned(), " once the server is up"),
+                        Some(at) => (format!("the database of {} that it has filled", bytes(at.asked)), ""),
+                    };
                     return Some(format!(
-                        "pgrig cannot connect to the database any more ({error}): run pgrig again once the server is up"
+                        "pgrig cannot connect to {database} any more ({error}): run pgrig again{when}"
                     ));
                 }
                 Err(_) => tokio::time::sleep(AGAIN).await,
@@ -88,7 +108,7 @@ pub(super) fn keep(way: &Way, why: &str, outcome: &mut Outcome, observer: &mut i
     }
 }
 
-/// None of these ways is tried again, because the server is gone.
+/// None of these ways is tried again, because a server is gone.
 pub(super) fn keep_all<'a>(
     ways: impl Iterator<Item = &'a Way>,
     why: &str,
@@ -101,4 +121,23 @@ pub(super) fn keep_all<'a>(
         }
     }
     outcome.is_lost = true;
+}
+
+/// The trials stay if the measurements after them cannot go on.
+///
+/// # Errors
+/// If the user wants the run to end, or there is no trial.
+pub(super) fn keep_trials(
+    measured: Result<(), BackupError>,
+    outcome: &mut Outcome,
+) -> Result<(), BackupError> {
+    match measured {
+        Err(error) if !matches!(error, BackupError::Interrupted) && !outcome.trials.is_empty() => {
+            outcome
+                .unmeasured
+                .push(format!("pgrig did not complete the measurements under the load: {error}"));
+            Ok(())
+        }
+        measured => measured,
+    }
 }

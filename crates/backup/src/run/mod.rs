@@ -120,7 +120,7 @@ pub trait Observer {
     fn measured(&mut self, _wal: &WalOfLoad) {}
     /// The row versions that the snapshot of a dump keeps under the load were measured.
     fn held(&mut self, _held: &Held) {}
-    /// A way is not tried again, because the original is lost. It keeps so many trials.
+    /// A way is not tried again, because a server is lost. It keeps so many trials.
     fn cut_short(&mut self, _way: &Way, _trials: usize, _why: &str) {}
     /// A way has failed and is not tried again.
     fn failed(&mut self, way: &Way, why: &str);
@@ -346,6 +346,12 @@ impl Run<'_> {
                     lost::keep_all(left, &why, &mut outcome, observer);
                     break;
                 }
+                Cause::Run(error) if outcome.trials.is_empty() => return Err(error),
+                Cause::Run(error) => {
+                    let left = all[number..].iter().map(|(_, _, way)| *way);
+                    lost::keep_all(left, &error.to_string(), &mut outcome, observer);
+                    break;
+                }
             }
         }
         if that_only_read == all.len() {
@@ -390,6 +396,9 @@ impl Run<'_> {
 
     async fn trial(&self, way: &Way, subject: &Subject) -> Result<Trial, Trouble> {
         let file = self.backup_path();
+        if way.is_dump() {
+            self.scratch.revive().await?;
+        }
         self.write_out().await?;
         let tried = match way.format {
             Format::Plain | Format::Custom | Format::Directory => self.dump(way, subject, &file).await,

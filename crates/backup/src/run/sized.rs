@@ -13,7 +13,7 @@ use server::{DataDirectory, Session};
 use super::scratch::{SIZES, Scratch};
 use super::source::{Facts, Source};
 use super::step::{Trouble, Watch};
-use super::{Observer, Run, SMALL, STARTING, Subject, WAL, incremental, result, transactions, wal};
+use super::{Observer, Run, SMALL, STARTING, Subject, WAL, incremental, lost, result, transactions, wal};
 use crate::error::BackupError;
 use crate::forecast::{Asked, Conditions, forecast};
 use crate::held::Held;
@@ -22,7 +22,6 @@ use crate::outcome::{DataSize, Outcome, Trial};
 use crate::plan::Plan;
 use crate::programs::Programs;
 use crate::request::SizesRequest;
-use crate::way::Way;
 
 /// The largest of the measured sizes is at least this: below it, the fixed part of each cost hides the rest.
 const LEAST: u64 = 10_000_000;
@@ -149,23 +148,59 @@ async fn work(
         others,
     };
     let mut outcome = run.rounds(&subjects, observer).await?;
-    run.load(largest, &mut outcome, observer).await?;
-    run.held(largest, &mut outcome, observer).await?;
-    let wal = spread(outcome.wal.iter().map(WalOfLoad::per_day).collect());
-    let held = spread(outcome.held.iter().map(Held::per_hour).collect());
-    let question = Asked { bytes: asked.size, price: asked.price, rto: asked.rto, wal, held };
-    let of_way = |way: &Way| {
-        let trials: Vec<&Trial> = outcome.trials.iter().filter(|trial| trial.way == *way).collect();
-        forecast(way, &trials, question, Conditions { memory, sorted })
-    };
-    outcome.forecasts = plan.ways.iter().filter_map(of_way).collect();
+    let measured = run.under_load(largest, &mut outcome, observer).await;
+    lost::keep_trials(measured, &mut outcome)?;
+    add_forecasts(&mut outcome, plan, asked, Conditions { memory, sorted });
     for subject in subjects {
         subject.source.close().await;
     }
     Ok(outcome)
 }
 
+/// Adds the forecasts of the ways that were measured at each size, and names those that were measured only at some.
+fn add_forecasts(outcome: &mut Outcome, plan: &Plan, asked: &SizesRequest, conditions: Conditions) {
+    let wal = spread(outcome.wal.iter().map(WalOfLoad::per_day).collect());
+    let held = spread(outcome.held.iter().map(Held::per_hour).collect());
+    let question = Asked { bytes: asked.size, price: asked.price, rto: asked.rto, wal, held };
+    let sizes = plan.sizes.as_ref().map_or(&[][..], |sizes| &sizes.measured);
+    let mut partial: Vec<String> = Vec::new();
+    for way in &plan.ways {
+        let trials: Vec<&Trial> = outcome.trials.iter().filter(|trial| trial.way == *way).collect();
+        let is_measured =
+            |bytes: &u64| trials.iter().any(|trial| trial.at.is_some_and(|at| at.asked == *bytes));
+        if sizes.iter().all(is_measured) {
+            outcome.forecasts.extend(forecast(way, &trials, question, conditions));
+        } else if !trials.is_empty() {
+            partial.push(way.to_string());
+        }
+    }
+    if !partial.is_empty() {
+        outcome.unmeasured.push(format!(
+            "there is no forecast for {}, because pgrig did not measure all sizes",
+            partial.join(", ")
+        ));
+    }
+}
+
 impl Run<'_> {
+    /// Measures under the load, if there is one, unless a server is lost.
+    async fn under_load(
+        &self,
+        subject: &Subject,
+        outcome: &mut Outcome,
+        observer: &mut impl Observer,
+    ) -> Result<(), BackupError> {
+        if !outcome.is_lost {
+            self.load(subject, outcome, observer).await?;
+            return self.held(subject, outcome, observer).await;
+        }
+        if self.plan.load.is_some() {
+            let text = "pgrig did not measure the load, because the trials ended early";
+            outcome.unmeasured.push(text.to_owned());
+        }
+        Ok(())
+    }
+
     /// Measures the WAL of the load, if there is one, on the largest database. A failure is a note: the trials have their results.
     async fn load(
         &self,

@@ -1,11 +1,13 @@
 //! The original is lost during the rehearsal. The session of the snapshot ends: dumps have no result, and base backups have one. Or the server
-//! ends: what was measured before keeps its result.
+//! ends, or one with data that pgrig has made: what was measured before keeps its result.
 
+use std::fs;
+use std::path::PathBuf;
 use std::time::Duration;
 
-use backup::{DataSize, Observer, Plan, Request, Site, Trial, Way, Witness};
+use backup::{DataSize, Observer, Plan, Request, Shape, Site, SizesRequest, SizesSite, Trial, Way, Witness};
 use pgserver::Home;
-use testkit::{Need, Server, assert_says, block_on, require, templates};
+use testkit::{Need, Server, assert_says, block_on, does, require, templates, until};
 
 use crate::support::{assert_nothing_is_left, programs_with, rehearsed_by, server, ways};
 
@@ -130,4 +132,88 @@ fn dumps_that_were_measured_before_a_restart_keep_their_results() {
     let [(way, why)] = &outcome.failed[..] else { panic!("{outcome:#?}") };
     assert_eq!(way.to_string(), "plain:none");
     assert_says(why, &["it was not measured, because the session that holds the snapshot"]);
+}
+
+/// Ends the server with the largest data after a number of trials, and keeps what it hears of ways that are cut short.
+struct Ender {
+    pid_file: PathBuf,
+    after: usize,
+    done: usize,
+    cut_short: Vec<(String, usize)>,
+}
+
+impl Observer for Ender {
+    fn planned(&mut self, _: &Plan) {}
+    fn stage(&mut self, _: &str) {}
+    fn begins(&mut self, _: &Way, _: u32, _: Option<DataSize>) {}
+
+    fn done(&mut self, _: &Trial, _: Duration) {
+        self.done += 1;
+        if self.done == self.after {
+            let lines = fs::read_to_string(&self.pid_file).unwrap();
+            assert!(does("kill", &["-QUIT", lines.lines().next().unwrap()]));
+            until("the server has ended", || !self.pid_file.exists());
+        }
+    }
+
+    fn cut_short(&mut self, way: &Way, trials: usize, _: &str) {
+        self.cut_short.push((way.to_string(), trials));
+    }
+
+    fn failed(&mut self, way: &Way, why: &str) {
+        panic!("{way}: {why}");
+    }
+}
+
+/// Rehearses two ways at three sizes, each twice, while the observer ends the server of the largest.
+fn rehearsed_sizes(after: usize) -> (backup::Outcome, Vec<(String, usize)>) {
+    let directory = testkit::directory();
+    let home = Home::at(directory.path()).unwrap().with_postgresql_cache(&templates());
+    let own = home.twin(&home.root().join("backup")).unwrap();
+    let pid_file = own.server_root().join("instances/size-3/data/postmaster.pid");
+    let site =
+        SizesSite { home: &home, pg_bin: None, major: Some(RELEASE), set: &[], cores: 2, pgrig: "test" };
+    let asked = SizesRequest {
+        request: Request {
+            ways: ways(&["custom:none", "base"]),
+            trials: 2,
+            bin: None,
+            probe: false,
+            network: true,
+        },
+        shape: Shape::pgbench(),
+        size: 120_000_000,
+        up_to: 12_000_000,
+        price: None,
+        rto: None,
+        changes: 0.05,
+        load: None,
+    };
+    let mut ender = Ender { pid_file, after, done: 0, cut_short: Vec::new() };
+    let rehearsed = backup::rehearse_sizes(&site, &asked, &mut ender, std::future::pending());
+    let outcome = block_on(Box::pin(rehearsed)).unwrap();
+    assert_nothing_is_left(home.root());
+    (outcome, ender.cut_short)
+}
+
+#[test]
+fn trials_from_before_the_end_of_a_server_with_data_are_kept() {
+    if !require(Need::Clients) {
+        return;
+    }
+    // The first trial of the largest data fails; or each size was measured once.
+    for (after, trials, kept, forecasts) in [(1, 4, [2, 2], 0), (6, 9, [4, 5], 2)] {
+        let (outcome, heard) = rehearsed_sizes(after);
+        assert!(outcome.is_lost && outcome.failed.is_empty(), "{outcome:#?}");
+        assert_eq!((outcome.trials.len(), outcome.forecasts.len()), (trials, forecasts), "{outcome:#?}");
+        let heard: Vec<(&str, usize)> = heard.iter().map(|(way, trials)| (way.as_str(), *trials)).collect();
+        assert_eq!(heard, [("custom:none", kept[0]), ("base", kept[1])]);
+        let gone = "pgrig cannot connect to the database of 12.0 MB that it has filled any more";
+        for (_, why) in &outcome.cut_short {
+            assert_says(why, &[gone, "run pgrig again"]);
+        }
+        assert_eq!(outcome.cut_short.len(), 2, "{outcome:#?}");
+        let no_forecast = outcome.unmeasured.iter().any(|text| text.starts_with("there is no forecast for "));
+        assert_eq!(no_forecast, forecasts == 0, "{outcome:#?}");
+    }
 }

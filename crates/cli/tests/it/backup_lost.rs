@@ -1,4 +1,4 @@
-//! `pgrig backup rehearse` of a server that ends meanwhile.
+//! `pgrig backup rehearse` of a server that ends meanwhile, also one that pgrig fills itself.
 
 use std::fs;
 
@@ -42,6 +42,44 @@ fn results_from_before_the_end_of_the_server_are_printed_and_recorded() {
         &[
             &format!("custom:none is not tried again, after 1 trial: {gone}"),
             &format!("tool was not measured: {gone}"),
+        ],
+    );
+}
+
+#[test]
+fn results_from_before_the_end_of_a_filled_server_are_printed_and_recorded() {
+    if !require(Need::Clients) {
+        return;
+    }
+    let rig = Rig::new();
+    let json = rig.home.path().join("run.json");
+    let line = "backup rehearse --size 60MB --up-to 10MB --pg-version 13 --trials 2 --way custom:none";
+    let mut command = rig.command(line);
+    command.args(["--tool-backup", END, "--tool-restore", "cp -a {backup}/. {restore}"]);
+    let ran = Ran::from(command.arg("--json").arg(&json).output().unwrap());
+    assert_eq!(ran.code, Some(1), "{ran:#?}");
+    assert_says(&ran.stdout, &["measured", "custom:none", "1.11 MB", "restored and verified"]);
+    assert!(!ran.stdout.contains("forecast for"), "{ran:#?}");
+    let gone = "pgrig cannot connect to the database of 1.11 MB that it has filled any more";
+    assert_says(
+        &ran.stderr,
+        &[
+            &format!("tool has no result: it was not measured, because {gone}"),
+            &format!("custom:none has fewer trials than planned: {gone}"),
+            "there is no forecast for custom:none, because pgrig did not measure all sizes",
+        ],
+    );
+    let document: serde_json::Value = serde_json::from_str(&fs::read_to_string(json).unwrap()).unwrap();
+    assert_eq!(document["status"], "failed", "{document}");
+    let configs: Vec<&str> =
+        document["trials"].as_array().unwrap().iter().filter_map(|trial| trial["config"].as_str()).collect();
+    assert_eq!(configs, ["custom:none at 1.11 MB"], "{document}");
+    let notes = document["notes"].to_string();
+    assert_says(
+        &notes,
+        &[
+            &format!("custom:none is not tried again, after 1 trial: {gone}"),
+            "there is no forecast for custom:none",
         ],
     );
 }

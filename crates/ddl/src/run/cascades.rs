@@ -6,11 +6,8 @@ use std::collections::BTreeSet;
 use connect::{ConnectError, Target};
 use server::Session;
 
-use super::changes::{Changes, concerns};
-use super::clock::class_of;
+use super::changes::concerns;
 use super::rehearse::{Table, Tables};
-use crate::find::Class;
-use crate::outcome::{ByText, StatementOutcome};
 use crate::parts::Write;
 use crate::script::Statement;
 use crate::triggers::{DELETE, UPDATE, events};
@@ -136,26 +133,4 @@ fn own(statement: &Statement, table: u32, tables: &Tables) -> Vec<RowChange> {
         changes.push(RowChange::Update(None));
     }
     changes
-}
-
-/// Of each statement that ran without rows its class with them, and the names of its tables: also of those whose rows foreign keys change, and of those that its
-/// code writes or copies only if there are rows.
-pub(super) fn works(
-    statements: &[StatementOutcome],
-    (changes, tables): (&Changes, &Tables),
-    cascades: &Cascades,
-) -> Vec<(Class, BTreeSet<String>)> {
-    let name = |oid: &u32| tables.get(tables.get(*oid)?.root()).map(Table::shown);
-    let work = |(place, one): (usize, &StatementOutcome)| {
-        let found = one.found.as_ref()?;
-        let by_keys = cascades.of(&one.statement, &changes.with_code(place, one), tables);
-        let ByText { written, copied } = &found.by_text;
-        let mut oids: BTreeSet<u32> = found.tables.union(written).chain(copied).copied().collect();
-        oids.extend(by_keys.into_iter().map(|(table, _)| table));
-        let by_text = [(written, Class::Rows), (copied, Class::Copy)];
-        let named = by_text.into_iter().filter(|(tables, _)| !tables.is_empty()).map(|(_, class)| class);
-        let class = named.fold(class_of(found), Class::max);
-        Some((class, oids.iter().filter_map(name).collect()))
-    };
-    statements.iter().enumerate().filter_map(work).collect()
 }

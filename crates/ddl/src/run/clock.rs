@@ -1,8 +1,8 @@
 //! The time that a measurement takes: before it from assumed speeds, and then from the work that is done.
 
-use std::collections::BTreeSet;
 use std::time::{Duration, Instant};
 
+use super::assumed::Assumed;
 use crate::find::{Class, LockMode};
 use crate::outcome::Effects;
 use crate::plan::PlannedTable;
@@ -39,16 +39,15 @@ pub(crate) enum Work {
 }
 
 impl Speeds {
-    /// Assumed for tables of so many bytes, written as pages or not, and for what the statements did without rows: each with
-    /// the names of its tables.
+    /// Assumed for tables of so many bytes, written as pages or not, and for what the statements did without rows.
     pub(crate) fn assumed(
         tables: &[PlannedTable],
         (bytes, as_pages): (u64, bool),
-        statements: &[(Class, BTreeSet<String>)],
+        statements: &[Assumed],
     ) -> Self {
-        let of = |(class, names): &(Class, BTreeSet<String>)| {
-            let of_tables = tables.iter().filter(|table| names.contains(&table.name));
-            of_tables.map(|table| table.bytes as f64).sum::<f64>() / speed(*class)
+        let of = |work: &Assumed| {
+            let of_tables = tables.iter().filter(|table| work.tables.contains_key(&table.name));
+            of_tables.map(|table| table.bytes as f64).sum::<f64>() / speed(work.class)
         };
         let bytes = bytes as f64;
         let filled = if as_pages { PAGES } else { COPY };
@@ -191,8 +190,9 @@ mod tests {
         let table = |name: &str, bytes: u64| PlannedTable { name: name.to_owned(), rows: 1, bytes };
         let tables = [table("a", 1_000_000_000), table("b", 1_000_000_000)];
         let of = |class: Class, names: &[&str]| {
-            let names = names.iter().map(|name| (*name).to_owned()).collect();
-            Speeds::assumed(&tables, (2_000_000_000, true), &[(class, names)]).run
+            let names = names.iter().map(|name| ((*name).to_owned(), 1)).collect();
+            let work = Assumed { class, tables: names, transaction: 1 };
+            Speeds::assumed(&tables, (2_000_000_000, true), &[work]).run
         };
         let nothing = of(Class::CatalogOnly, &["a", "b"]);
         assert!((of(Class::Rewrite, &["a"]) - nothing - 20.0).abs() < 1e-6);

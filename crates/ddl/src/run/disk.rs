@@ -1,18 +1,19 @@
 //! The disk space that a measurement needs at its peak, about, before anything is filled: the databases of all sizes, a copy of the largest, the
 //! new files of the migration there, and WAL.
 
-use std::collections::BTreeSet;
+use std::collections::BTreeMap;
 use std::fs;
 use std::path::Path;
 
 use server::volume::Volume;
 
 use super::Site;
+use super::assumed::Assumed;
 use super::databases::Databases;
 use super::settings;
 use crate::error::DdlError;
 use crate::find::Class;
-use crate::plan::Plan;
+use crate::plan::{Plan, PlannedTable};
 
 /// Part of the largest `--up-to` that fits which is advised: tables may come out larger than planned.
 const ADVISED: f64 = 0.9;
@@ -27,19 +28,24 @@ struct Need {
 }
 
 impl Need {
-    /// Of a plan, and the statements' classes with the names of their tables. `is_logged` tells whether the fill writes WAL, which then grows by no
+    /// Of a plan, and the work of the statements. `is_logged` tells whether the fill writes WAL, which then grows by no
     /// more than `most`.
-    fn of(plan: &Plan, works: &[(Class, BTreeSet<String>)], (is_logged, most): (bool, u64)) -> Self {
-        let of_tables = |names: &BTreeSet<String>| -> u64 {
-            plan.tables.iter().filter(|table| names.contains(&table.name)).map(|table| table.bytes).sum()
-        };
-        let of_class = |is: fn(Class) -> bool| -> Vec<u64> {
-            works.iter().filter(|(class, _)| is(*class)).map(|(_, names)| of_tables(names)).collect()
-        };
-        // The old files of a rewrite go when it commits. Indexes and new row versions stay.
-        let rewritten = of_class(|class| matches!(class, Class::Rewrite | Class::Copy)).into_iter().max();
-        let added: u64 = of_class(|class| matches!(class, Class::IndexBuild | Class::Rows)).iter().sum();
-        let new = rewritten.unwrap_or_default() + added / 2;
+    fn of(plan: &Plan, works: &[Assumed], (is_logged, most): (bool, u64)) -> Self {
+        // The old files of rewrites go when their transaction commits. Indexes and new row versions stay.
+        let (mut rewritten, mut added): (BTreeMap<usize, u64>, u64) = (BTreeMap::new(), 0);
+        for work in works {
+            let of_table = |table: &PlannedTable| Some((table.bytes, *work.tables.get(&table.name)?));
+            let of_tables = plan.tables.iter().filter_map(of_table);
+            match work.class {
+                Class::Rewrite | Class::Copy => {
+                    let bytes: u64 = of_tables.map(|(bytes, times)| bytes * times).sum();
+                    *rewritten.entry(work.transaction).or_default() += bytes;
+                }
+                Class::IndexBuild | Class::Rows => added += of_tables.map(|(bytes, _)| bytes).sum::<u64>(),
+                _ => {}
+            }
+        }
+        let new = rewritten.into_values().max().unwrap_or_default() + added / 2;
         let copy = plan.bytes();
         let filled = plan.sizes.iter().map(|size| size.bytes).sum();
         // Each fill and each run begins after a checkpoint. WAL has headers, and keeps segments of the time before.
@@ -56,7 +62,7 @@ impl Need {
 pub(super) async fn check(
     site: &Site<'_>,
     databases: &Databases,
-    (plan, works): (&Plan, &[(Class, BTreeSet<String>)]),
+    (plan, works): (&Plan, &[Assumed]),
     (max_wal_size, up_to): (u64, f64),
 ) -> Result<(), DdlError> {
     let survey = settings::survey(site, databases.outside()).await?;
@@ -104,7 +110,7 @@ fn rounded_down(bytes: f64) -> u64 {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::plan::{PlannedSize, PlannedTable};
+    use crate::plan::PlannedSize;
 
     #[test]
     fn all_sizes_a_copy_and_new_files_are_needed() {
@@ -121,18 +127,24 @@ mod tests {
             seconds: 0,
             warnings: Vec::new(),
         };
-        let work = |class: Class, names: &[&str]| -> (Class, BTreeSet<String>) {
-            (class, names.iter().map(|name| (*name).to_owned()).collect())
+        let work = |class: Class, (name, times): (&str, u64), transaction: usize| {
+            let tables = BTreeMap::from([(name.to_owned(), times)]);
+            Assumed { class, tables, transaction }
         };
-        let rewrites = [work(Class::Rewrite, &["a"]), work(Class::Rewrite, &["b"])];
-        let need = |works: &[(Class, BTreeSet<String>)], wal: (bool, u64)| Need::of(&plan, works, wal);
+        let rewrites = [work(Class::Rewrite, ("a", 1), 1), work(Class::Rewrite, ("b", 1), 2)];
+        let need = |works: &[Assumed], wal: (bool, u64)| Need::of(&plan, works, wal);
         let expected = Need { filled: 1050, copy: 800, new: 600, wal: 1200 };
         assert_eq!(need(&rewrites, (true, 10_000)), expected);
         assert_eq!(need(&rewrites, (false, 10_000)), Need { wal: 900, ..expected });
         assert_eq!(need(&rewrites, (true, 100)), Need { wal: 100, ..expected });
-        let indexes = [work(Class::IndexBuild, &["a"]), work(Class::IndexBuild, &["b"])];
+        // One transaction keeps the files of all its rewrites, also of one table.
+        let together = [work(Class::Rewrite, ("a", 1), 1), work(Class::Copy, ("b", 1), 1)];
+        assert_eq!(need(&together, (true, 0)), Need { new: 800, wal: 0, ..expected });
+        let twice = [work(Class::Rewrite, ("b", 2), 1), work(Class::Rewrite, ("b", 2), 1)];
+        assert_eq!(need(&twice, (true, 0)), Need { new: 800, wal: 0, ..expected });
+        let indexes = [work(Class::IndexBuild, ("a", 1), 1), work(Class::IndexBuild, ("b", 1), 2)];
         assert_eq!(need(&indexes, (true, 0)), Need { new: 400, wal: 0, ..expected });
-        assert_eq!(need(&[work(Class::Scan, &["a"])], (false, 10_000)).all(), 1850);
+        assert_eq!(need(&[work(Class::Scan, ("a", 1), 1)], (false, 10_000)).all(), 1850);
     }
 
     #[test]

@@ -5,6 +5,8 @@
 //! other session can hold it up to read it. REINDEX CONCURRENTLY has no such event for its old index (dependency.c: `deleteObjectsInList`
 //! leaves out deletions with `PERFORM_DELETION_INTERNAL`).
 
+use std::collections::BTreeMap;
+
 use connect::ConnectError;
 use server::Session;
 
@@ -26,6 +28,17 @@ pub(crate) async fn begin(session: &Session) -> Result<(), ConnectError> {
 /// Forgets the facts about the statement before.
 pub(crate) async fn forget(session: &Session) -> Result<(), ConnectError> {
     session.run(FORGET).await
+}
+
+/// The tables that the statement has written anew, each with the number of times; nothing if its events were not noted.
+pub(crate) async fn rewritten(session: &Session) -> Result<BTreeMap<u32, u64>, ConnectError> {
+    let query = "SELECT coalesce(pg_catalog.current_setting('pgrig.rewritten', true), '') AS oids";
+    let oids: String = session.row(query, &[]).await?.get("oids");
+    let mut times: BTreeMap<u32, u64> = BTreeMap::new();
+    for oid in oids.split(' ').filter_map(|oid| oid.parse().ok()) {
+        *times.entry(oid).or_default() += 1;
+    }
+    Ok(times)
 }
 
 /// The locks on relations that a DROP INDEX had at its end; none if its event was not noted.

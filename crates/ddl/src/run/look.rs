@@ -401,6 +401,9 @@ impl<'a> Look<'a> {
         for table in Parts::copied_by(&statement.sql).into_iter().chain(code.copied) {
             by_text.copied.extend(self.oid_of(Some(table)).await?);
         }
+        if statement.is_code() {
+            by_text.rewritten = events::rewritten(&self.session).await?;
+        }
         by_text.written.extend(writes.iter().filter_map(|(oid, _)| *oid));
         let Some(readings) = readings else { return Ok((Vec::new(), by_text)) };
         let migration = (&self.session, self.is_in_transaction);

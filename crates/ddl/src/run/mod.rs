@@ -1,6 +1,7 @@
 //! Carries a measurement out: rehearses the migration without rows, fills databases at several sizes, looks at each
 //! statement in a copy of the largest, and times them in further copies of each.
 
+mod assumed;
 mod blockers;
 mod bounds;
 mod called;

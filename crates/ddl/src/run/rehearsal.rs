@@ -6,7 +6,8 @@ use ::fill::{SchemaTriggers, Skipped, TableRows};
 use connect::Target;
 use server::Session;
 
-use super::cascades::{self, Cascades};
+use super::assumed::{self, Assumed};
+use super::cascades::Cascades;
 use super::changes::Changes;
 use super::copies::Copies;
 use super::databases::Databases;
@@ -20,7 +21,6 @@ use super::{
 };
 use crate::better;
 use crate::error::DdlError;
-use crate::find::Class;
 use crate::outcome::StatementOutcome;
 use crate::request::Amount;
 
@@ -32,8 +32,8 @@ pub(super) struct Rehearsed<'a> {
     pub(super) columns: Columns,
     /// Tables that stay empty though they could be filled, because no statement uses them.
     pub(super) unused: Vec<String>,
-    /// Of each statement its class and the names of its tables.
-    pub(super) works: Vec<(Class, BTreeSet<String>)>,
+    /// The work of the statements.
+    pub(super) works: Vec<Assumed>,
     /// Whether better ways will be measured.
     pub(super) has_better: bool,
     /// Whether the look disturbs a statement.
@@ -137,7 +137,7 @@ impl Measurement<'_> {
             triggers,
             inserted,
         };
-        let works = cascades::works(&statements, (&changes, &tables), &cascades);
+        let works = assumed::works(&statements, (&changes, &tables), &cascades);
         let better = better::migration(&statements, site.databases.version());
         let has_better = self.request.alternatives && better.is_some();
         let columns = Columns::of(&tables, [&before.casts, &after.casts], &added);

@@ -42,6 +42,24 @@ fn a_measurement_without_room_is_refused_with_a_size_that_fits() {
     });
 }
 
+/// Until it commits, a transaction keeps the files of all its rewrites.
+#[test]
+fn the_rewrites_of_one_transaction_count_together() {
+    on_small_disk(|server, _| {
+        let [id, n] = ["id", "n"].map(|column| format!("ALTER TABLE t ALTER {column} TYPE bigint;"));
+        for (migration, times) in [
+            (format!("{id} {n}"), 1),
+            (format!("BEGIN; {id} {n} COMMIT"), 2),
+            (format!("DO $$ BEGIN {id} {n} END $$"), 2),
+        ] {
+            let request = request(SCHEMA, &migration, Amount::Size(110_000_000));
+            let refused = measured(server, &Request { up_to: 110_000_000, ..request }).unwrap_err();
+            let DdlError::Disk { copy, new, .. } = refused else { panic!("{migration}: {refused}") };
+            assert_eq!(new, times * copy, "{migration}");
+        }
+    });
+}
+
 /// Code comes to the copy only if there are rows, so that none is seen without them.
 #[test]
 fn a_copy_in_code_that_needs_rows_counts() {

@@ -114,6 +114,7 @@ async fn rehearse(
 fn judged(outcome: &Outcome) -> Result<(), Failure> {
     let mut failed = sentences(&outcome.failed, "no result");
     failed.extend(sentences(&outcome.cut_short, "fewer trials than planned"));
+    failed.extend(outcome.unmeasured.iter().cloned());
     if failed.is_empty() { Ok(()) } else { Err(BadResult::Lost(failed, Class::Machine).into()) }
 }
 

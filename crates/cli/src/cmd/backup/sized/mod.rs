@@ -115,7 +115,7 @@ async fn rehearse(
     };
     let end = match result {
         Ok(outcome) => {
-            outcome.notes.iter().for_each(|note| recording.note(note));
+            outcome.notes.iter().chain(&outcome.unmeasured).for_each(|note| recording.note(note));
             tell(&mut recording.run.trials, &outcome);
             let results = text::results(&outcome, &plan, asked);
             RunEnd { outcome: Some(results), result: judged(&outcome, asked) }
@@ -238,6 +238,10 @@ impl Observer for SizedProgress<'_> {
 
     fn held(&mut self, held: &Held) {
         self.measuring(|progress| progress.held(held));
+    }
+
+    fn cut_short(&mut self, way: &Way, trials: usize, why: &str) {
+        self.measuring(|progress| progress.cut_short(way, trials, why));
     }
 
     fn failed(&mut self, way: &Way, why: &str) {

@@ -2,7 +2,7 @@
 
 use std::fmt::Write;
 
-use backup::{Figure, Forecast, Outcome, Plan, Rto, SizesRequest, Summary};
+use backup::{Figure, Forecast, Outcome, Plan, Rto, SizesRequest, Summary, Way};
 use measure::human::{bytes, time};
 
 use super::{again, held};
@@ -26,31 +26,39 @@ pub(super) fn caution(asked: &SizesRequest) -> String {
     }
 }
 
-/// Measured costs, forecasts, and the verified properties.
+/// Measured costs, forecasts as far as there are any, and the verified properties.
 pub(super) fn results(outcome: &Outcome, plan: &Plan, asked: &SizesRequest) -> Vec<String> {
-    if outcome.forecasts.is_empty() {
+    if outcome.trials.is_empty() {
         return Vec::new();
     }
     let sizes = outcome.sizes();
     let all: Vec<Vec<Summary>> = sizes.iter().map(|size| outcome.at(*size).summaries(&plan.ways)).collect();
-    let largest = all.last().map_or(&[][..], Vec::as_slice);
-    let measured = measured(&all, &sizes.iter().map(|size| size.bytes).collect::<Vec<_>>());
-    let mut texts = vec![measured, further(largest, plan)];
+    let largest = at_largest(&all, &plan.ways);
+    let measured = measured(&all, &sizes.iter().map(|size| size.bytes).collect::<Vec<_>>(), &plan.ways);
+    let mut texts = vec![measured, further(&largest, plan)];
     texts.extend(incremental::parts(outcome));
     texts.extend(pitr::parts(outcome));
     texts.extend(asked.load.as_ref().and_then(|asked| load::text(asked, &outcome.wal)));
     texts.extend(held::text(outcome));
-    texts.extend([verified(largest), forecasts(outcome, asked)]);
+    texts.push(verified(&largest));
+    if !outcome.forecasts.is_empty() {
+        texts.push(forecasts(outcome, asked));
+    }
     texts
 }
 
+/// Of each way its results at the largest size at which it was measured.
+fn at_largest(all: &[Vec<Summary>], ways: &[Way]) -> Vec<Summary> {
+    let of_way = |way: &Way| all.iter().rev().flatten().find(|one| one.way == *way).cloned();
+    ways.iter().filter_map(of_way).collect()
+}
+
 /// The costs at each size.
-fn measured(all: &[Vec<Summary>], sizes: &[u64]) -> String {
+fn measured(all: &[Vec<Summary>], sizes: &[u64], ways: &[Way]) -> String {
     let mut table = new_table(&["way", "data", "size", "backup", "", "restore", ""]);
-    let ways = all.first().map_or(0, Vec::len);
-    for way in 0..ways {
+    for way in ways {
         for (size, summaries) in sizes.iter().zip(all) {
-            let Some(one) = summaries.get(way) else { continue };
+            let Some(one) = summaries.iter().find(|one| one.way == *way) else { continue };
             table.add_row([
                 one.way.to_string(),
                 bytes(*size),
