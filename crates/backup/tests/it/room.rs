@@ -64,7 +64,7 @@ impl Observer for Taking<'_> {
         if text.starts_with("filling public.a, ") {
             self.fills += 1;
             if self.fills == 3 {
-                self.disk.take("other", self.disk.free() - (40 << 20));
+                self.disk.take("other", self.disk.free() - (100 << 20));
             }
         }
     }

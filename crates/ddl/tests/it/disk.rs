@@ -110,7 +110,7 @@ impl Observer for Taking<'_> {
     fn stage(&mut self, _: &str) {}
     fn step(&mut self, text: &str) {
         if text == "filling public.t, table 1 of 1" && !self.is_done {
-            self.disk.take("other", self.disk.free() - (40 << 20));
+            self.disk.take("other", self.disk.free() - (100 << 20));
             self.is_done = true;
         }
     }
