@@ -1,6 +1,7 @@
 //! Maps ranks of one column to ranks of another one.
 
 use super::super::shuffle;
+use super::counts::counts;
 use super::shares::{STRATA, beside_nulls, fitted, normal};
 use super::{part, scaled};
 use crate::random::Stream;
@@ -76,17 +77,12 @@ impl Mapping {
     fn of(stream: Stream, other: Vec<u64>, own: Vec<u64>, shares: &[Vec<f64>], window: Option<u64>) -> Self {
         let mut rows = vec![0; own.len() - 1];
         let (mut cells, mut first) = (Vec::new(), vec![0]);
-        for (shares, width) in shares.iter().zip(widths(&other)) {
-            let total: f64 = shares.iter().sum();
-            let (mut sum, mut until) = (0.0, 0);
-            for (at, share) in shares.iter().enumerate().filter(|(_, share)| **share > 0.0) {
-                sum += share;
-                let end = part(width, sum / total).max(until);
-                if end > until {
-                    cells.push(Cell { until: end, own: at, place: rows[at], rows: end - until });
-                    rows[at] += end - until;
-                    until = end;
-                }
+        for counts in counts(shares, &widths(&other), &widths(&own)) {
+            let mut until = 0;
+            for (own, count) in counts.into_iter().enumerate().filter(|(_, count)| *count > 0) {
+                until += count;
+                cells.push(Cell { until, own, place: rows[own], rows: count });
+                rows[own] += count;
             }
             first.push(cells.len());
         }
