@@ -98,9 +98,8 @@ fn follow(
     let mut all = 0.0;
     loop {
         let ranked = (0..columns.len()).filter(|&at| depths[at].is_none() && nodes[at].is_ranked);
-        let by_row = ranked
-            .map(|at| (at, information(untied(&columns[at], rows))))
-            .max_by(|one, other| one.1.total_cmp(&other.1));
+        let by_row =
+            ranked.map(|at| (at, of_row(&columns[at], rows))).max_by(|one, other| one.1.total_cmp(&other.1));
         let Some((next, by_row)) = by_row else { break };
         let joins = |edge: &Edge, (from, to): (usize, usize)| {
             depths[from].is_some_and(|depth| depth < MOST_LINKS)
@@ -130,21 +129,26 @@ fn follow(
     (depths.into_iter().map(Option::unwrap_or_default).collect(), all)
 }
 
+/// Mutual information of row number and value, nats.
+fn of_row(column: &Column, rows: u64) -> f64 {
+    let Some((correlation, levels)) = correlated(column, rows) else { return 0.0 };
+    information(rowgen::untied(correlation, rows, &levels).clamp(-1.0, 1.0))
+}
+
 /// Mutual information of two normal variables with this correlation, nats.
 fn information(correlation: f64) -> f64 {
     let correlation = correlation.clamp(-0.999_9, 0.999_9);
     -0.5 * (1.0 - correlation * correlation).ln()
 }
 
-/// The column's correlation with the physical order, without the part that rows with equal values
-/// contribute.
-pub(crate) fn untied(column: &Column, rows: u64) -> f64 {
+/// The column's correlation with the physical order, and its values in their order. None if they have no order.
+pub(crate) fn correlated(column: &Column, rows: u64) -> Option<(f64, Vec<Level>)> {
     let correlation = match &column.values {
         Values::Fill { .. }
         | Values::Serial { .. }
         | Values::Any { .. }
         | Values::Elements { .. }
-        | Values::Ranges { .. } => return 0.0,
+        | Values::Ranges { .. } => return None,
         Values::Keys { correlation, .. }
         | Values::Letters { correlation, .. }
         | Values::Statistics { correlation, .. }
@@ -162,7 +166,7 @@ pub(crate) fn untied(column: &Column, rows: u64) -> f64 {
     }
     levels.push(between(1.0 - before));
     levels.retain(|level| level.share > 1e-9);
-    rowgen::untied(correlation, rows, &levels).clamp(-1.0, 1.0)
+    Some((correlation.clamp(-1.0, 1.0), levels))
 }
 
 /// Where each frequent value begins and ends among the column's rows in the order of values, as shares of those that are not NULL.

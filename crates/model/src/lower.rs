@@ -4,7 +4,7 @@ use std::fmt::Write;
 
 use rowgen::{Kind, Precision};
 
-use crate::depend::{common, cuts, untied};
+use crate::depend::{common, correlated, cuts, round};
 use crate::estimate::{RowCounts, different, hidden};
 use crate::facts::{ColumnFacts, ColumnRole, Facts, Statistics, TableFacts};
 use crate::file::{Column, Follows, How, Model, Others, Table, Values};
@@ -169,7 +169,7 @@ impl Table {
         let mut other = first;
         let mut links = Vec::with_capacity(chain.len());
         for (column, how) in chain.iter().rev() {
-            links.push(link(other, column, (*how)?));
+            links.push(link(other, column, (*how)?, self.rows));
             other = column;
         }
         Some((first, links))
@@ -190,8 +190,18 @@ impl Table {
 }
 
 fn order(first: &Column, rows: u64, links: &[String]) -> String {
-    let (name, correlation) = (quoted(&first.name), untied(first, rows));
-    format!("{name},{correlation},{},links({})", first.ranked_nulls(), links.join(","))
+    let correlation = with_rows(first, rows).unwrap_or_else(|| "0".to_owned());
+    format!("{},{correlation},{},links({})", quoted(&first.name), first.ranked_nulls(), links.join(","))
+}
+
+/// The column's correlation with the order of the rows: `rows(correlation,share*values,…)`.
+fn with_rows(column: &Column, rows: u64) -> Option<String> {
+    let (correlation, levels) = correlated(column, rows)?;
+    let text = levels.iter().fold(format!("rows({correlation}"), |mut text, level| {
+        let _ = write!(text, ",{}*{}", round(level.share), round(level.values));
+        text
+    });
+    Some(text + ")")
 }
 
 /// The link from the other column's order to this column's NULLs. Of a column whose NULLs have an order of their own, NULLs alone
@@ -243,14 +253,15 @@ fn cells(pairs: &[(i32, i32, f64)], count: usize, own_count: usize) -> String {
     pairs.collect::<Vec<String>>().join(",")
 }
 
-/// The link from the other column's order to this column's.
-fn link(other: &Column, column: &Column, how: &How) -> String {
+/// The link from the other column's order to this column's. The table has so many rows.
+fn link(other: &Column, column: &Column, how: &How, rows: u64) -> String {
     let name = quoted(&column.name);
+    let own_order = with_rows(column, rows).map(|text| format!(",{text}")).unwrap_or_default();
     let (nulls, own_nulls) = (other.ranked_nulls(), column.ranked_nulls());
     match how {
         How::Pairs { pairs } => {
             let cells = cells(pairs, common(other).len(), common(column).len());
-            format!("cells({name},{},{},pairs({cells}))", line(other), line(column))
+            format!("cells({name},{},{},pairs({cells}){own_order})", line(other), line(column))
         }
         How::Strata { cuts, own, pairs } => {
             let count = common(if *own { other } else { column }).len();
@@ -267,9 +278,9 @@ fn link(other: &Column, column: &Column, how: &How) -> String {
             let cells = cells.collect::<Vec<String>>().join(",");
             let (other, own) =
                 if *own { (line(other), parts(column, cuts)) } else { (parts(other, cuts), line(column)) };
-            format!("cells({name},{other},{own},pairs({cells}))")
+            format!("cells({name},{other},{own},pairs({cells}){own_order})")
         }
-        How::Normal { correlation } => format!("normal({name},{correlation},{nulls},{own_nulls})"),
+        How::Normal { correlation } => format!("normal({name},{correlation},{nulls},{own_nulls}{own_order})"),
         How::Stretches { count, window, share } => {
             format!("stretches({name},{count},{window},{share},{nulls},{own_nulls})")
         }

@@ -1,7 +1,9 @@
 //! The correlation of rows and values, and the part of it that rows with equal values contribute.
 
+use serde::{Deserialize, Serialize};
+
 /// Rows with one value, or with several, in the order of the values.
-#[derive(Clone, Copy, Debug, PartialEq)]
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Level {
     /// Share of the rows, relative to the other levels.
     pub share: f64,

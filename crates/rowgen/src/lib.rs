@@ -49,7 +49,7 @@ pub use formula::{Class, Formula, Function, Operator, Scalar};
 pub use hash::{RowHash, hash_partition};
 pub use kind::{Kind, Precision};
 pub use levels::{Level, untied};
-pub use ranking::{Joint, Line, Link, Ranking};
+pub use ranking::{Correlated, Joint, Line, Link, Ranking};
 pub use spec::{ColumnSpec, Keyed, Spec, SpecError};
 pub use spread::{Alphabet, Buckets, Common, Described, Elements, Letters, Spread, Statistics};
 pub use stored::{Storage, Stored};

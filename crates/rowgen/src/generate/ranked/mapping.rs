@@ -1,11 +1,12 @@
 //! Maps ranks of one column to ranks of another one.
 
 use super::super::shuffle;
+use super::arranged::{Stratum, arranged};
 use super::counts::counts;
 use super::shares::{STRATA, beside_nulls, fitted, normal};
 use super::{part, scaled};
 use crate::random::Stream;
-use crate::ranking::{Joint, Line, Link};
+use crate::ranking::{Correlated, Joint, Line, Link};
 
 /// Maps ranks of one column to ranks of another one, each to a different one, as nearly as the
 /// strata of both columns allow.
@@ -89,8 +90,31 @@ impl Mapping {
         Self { stream, other, own, rows, cells, first, window }
     }
 
+    /// The ranks of few rows in this column, which has nearly the correlation that is wanted. `ranks` are those of the other column. None if groups
+    /// of rows stay together.
+    pub(super) fn arranged(&self, ranks: &[u64], wanted: &Correlated) -> Option<Vec<u64>> {
+        if self.window.is_some() {
+            return None;
+        }
+        let count = |rows: u64| usize::try_from(rows).unwrap_or(usize::MAX);
+        let stratum = |pair: &[usize]| Stratum {
+            rows: Vec::new(),
+            cells: self.cells[pair[0]..pair[1]].iter().map(|cell| (cell.own, count(cell.rows))).collect(),
+        };
+        let mut strata: Vec<Stratum> = self.first.windows(2).map(stratum).collect();
+        for (row, rank) in ranks.iter().enumerate() {
+            strata[self.stratum(*rank)].rows.push(row);
+        }
+        Some(arranged(&strata, &self.own, wanted, self.stream))
+    }
+
+    /// The other column's stratum of a rank.
+    fn stratum(&self, rank: u64) -> usize {
+        self.other.partition_point(|first| *first <= rank).clamp(1, self.other.len() - 1) - 1
+    }
+
     pub(super) fn rank(&self, rank: u64) -> u64 {
-        let stratum = self.other.partition_point(|first| *first <= rank).clamp(1, self.other.len() - 1) - 1;
+        let stratum = self.stratum(rank);
         let cells = &self.cells[self.first[stratum]..self.first[stratum + 1]];
         let Some(last) = cells.last() else { return rank };
         let mut place = rank - self.other[stratum];

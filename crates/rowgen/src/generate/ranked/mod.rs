@@ -1,14 +1,18 @@
 //! Computes the rank of a row in the order of a column's values by way of other columns.
 
+mod arranged;
 mod counts;
 mod mapping;
 mod shares;
 
+use std::sync::Arc;
+
+use self::arranged::{Stratum, arranged};
 use self::mapping::Mapping;
-use super::order::Order;
+use super::order::{Order, READ_WHOLE};
 use super::shuffle;
 use crate::random::Stream;
-use crate::ranking::Ranking;
+use crate::ranking::{Correlated, Ranking};
 
 /// Rows among which NULLs are spread evenly.
 const BLOCK: u64 = 1_024;
@@ -16,32 +20,91 @@ const BLOCK: u64 = 1_024;
 /// A [`Ranking`] for a number of rows. The last ranks are those of NULLs.
 #[derive(Clone, Debug)]
 pub(super) struct Ranked {
-    order: Order,
-    nulls: Spaced,
-    links: Vec<Mapping>,
+    count: u64,
+    ranks: Ranks,
+}
+
+#[derive(Clone, Debug)]
+enum Ranks {
+    Computed {
+        first: First,
+        links: Vec<Mapping>,
+    },
+    /// Those of each row: of few rows.
+    Listed(Arc<[u64]>),
 }
 
 impl Ranked {
     /// The ranking of so many rows; `u64::MAX` if their number is not known.
     pub(super) fn new(ranking: &Ranking, seed: u64, table: &str, rows: u64) -> Self {
         let stream = |name: &str| Stream::new(seed, &[table, name]);
-        let order = Order::new(stream(&ranking.first), rows, ranking.correlation, &[]);
-        let count = order.count();
-        let nulls = Spaced::new(stream(&ranking.first).further(), count, ranking.nulls);
-        let links = ranking.links.iter().map(|link| Mapping::new(link, stream(&link.name), count));
-        Self { order, nulls, links: links.collect() }
+        let has_correlations =
+            !ranking.levels.is_empty() || ranking.links.iter().any(|link| link.correlated.is_some());
+        if has_correlations && (1..=READ_WHOLE).contains(&rows) {
+            return Self { count: rows, ranks: Ranks::Listed(listed(ranking, rows, stream).into()) };
+        }
+        let first = First::new(ranking, stream(&ranking.first), rows);
+        let count = first.order.count();
+        let links = ranking.links.iter().map(|link| Mapping::new(link, stream(&link.name), count)).collect();
+        Self { count, ranks: Ranks::Computed { first, links } }
     }
 
     /// Number of ranks that are not NULL in a column with this fraction of NULLs.
     pub(super) fn not_null(&self, nulls: f64) -> u64 {
-        part(self.order.count(), 1.0 - nulls)
+        part(self.count, 1.0 - nulls)
     }
 
     /// The rank of a row.
     #[inline]
     pub(super) fn rank(&self, row: u64) -> u64 {
-        let first = self.nulls.place(self.order.rank(row));
-        self.links.iter().fold(first, |rank, link| link.rank(rank))
+        match &self.ranks {
+            Ranks::Computed { first, links } => {
+                links.iter().fold(first.rank(row), |rank, link| link.rank(rank))
+            }
+            Ranks::Listed(ranks) => ranks[usize::try_from(row % self.count).unwrap_or_default()],
+        }
+    }
+}
+
+/// The rank of each of few rows. Each column on the way to the last one has its correlation with the order of the rows.
+fn listed(ranking: &Ranking, rows: u64, stream: impl Fn(&str) -> Stream) -> Vec<u64> {
+    let first = stream(&ranking.first);
+    let mut ranks = if ranking.levels.is_empty() {
+        let first = First::new(ranking, first, rows);
+        (0..rows).map(|row| first.rank(row)).collect()
+    } else {
+        let count = |rows: u64| usize::try_from(rows).unwrap_or(usize::MAX);
+        let not_null = part(rows, 1.0 - ranking.nulls);
+        let all = Stratum {
+            rows: (0..count(rows)).collect(),
+            cells: vec![(0, count(not_null)), (1, count(rows - not_null))],
+        };
+        let wanted = Correlated { correlation: ranking.correlation, levels: ranking.levels.clone() };
+        arranged(&[all], &[0, not_null, rows], &wanted, first)
+    };
+    for link in &ranking.links {
+        let mapping = Mapping::new(link, stream(&link.name), rows);
+        let arranged = link.correlated.as_ref().and_then(|wanted| mapping.arranged(&ranks, wanted));
+        ranks = arranged.unwrap_or_else(|| ranks.iter().map(|rank| mapping.rank(*rank)).collect());
+    }
+    ranks
+}
+
+/// Ranks of the column at the beginning.
+#[derive(Clone, Debug)]
+struct First {
+    order: Order,
+    nulls: Spaced,
+}
+
+impl First {
+    fn new(ranking: &Ranking, stream: Stream, rows: u64) -> Self {
+        let order = Order::new(stream, rows, ranking.correlation, &ranking.levels);
+        Self { order, nulls: Spaced::new(stream.further(), order.count(), ranking.nulls) }
+    }
+
+    fn rank(&self, row: u64) -> u64 {
+        self.nulls.place(self.order.rank(row))
     }
 }
 
@@ -90,6 +153,7 @@ fn scaled(number: u64, to: u64, of: u64) -> u64 {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::levels::Level;
     use crate::ranking::{Joint, Line, Link};
 
     const ROWS: u64 = 20_000;
@@ -99,7 +163,7 @@ mod tests {
     }
 
     fn ranking(correlation: f64, nulls: f64, links: Vec<Link>) -> Ranked {
-        let ranking = Ranking { first: "a".to_owned(), correlation, nulls, links };
+        let ranking = Ranking { first: "a".to_owned(), correlation, levels: Vec::new(), nulls, links };
         assert_eq!(ranking.problem(), None);
         Ranked::new(&ranking, 7, "t", ROWS)
     }
@@ -117,7 +181,7 @@ mod tests {
     }
 
     fn link(name: &str, joint: Joint, other: Line, own: Line) -> Link {
-        Link { name: name.to_owned(), joint, other, own }
+        Link { name: name.to_owned(), joint, other, own, correlated: None }
     }
 
     #[test]
@@ -175,6 +239,46 @@ mod tests {
             let expected = 6.0 / std::f64::consts::PI * (wanted / 2.0).asin();
             assert!((spearman - expected).abs() < 0.02, "{wanted}: {spearman} {expected}");
         }
+    }
+
+    /// Correlation of row numbers and ranks.
+    fn with_rows(ranks: &[u64]) -> f64 {
+        let (n, mean) = (ranks.len() as f64, (ranks.len() as f64 - 1.0) / 2.0);
+        let sum: f64 =
+            (0_u32..).zip(ranks).map(|(row, rank)| (f64::from(row) - mean) * (*rank as f64 - mean)).sum();
+        sum * 12.0 / (n * (n * n - 1.0))
+    }
+
+    #[test]
+    fn few_rows_of_columns_that_follow_others_have_their_correlations() {
+        let own = |share: f64| vec![Level { share, values: 20_000.0 }];
+        let correlated = |correlation| Some(Correlated { correlation, levels: own(1.0) });
+        let normal = || link("b", Joint::Normal { correlation: 0.8 }, line(0.0, &[]), line(0.0, &[]));
+        let cells = || vec![(0, 0, 0.45), (0, 1, 0.05), (1, 0, 0.05), (1, 1, 0.45)];
+        let halves = || link("c", Joint::Cells(cells()), line(0.0, &[0.5]), line(0.0, &[0.5]));
+        let made = |links: Vec<Link>| -> Vec<u64> {
+            let ranking =
+                Ranking { first: "a".to_owned(), correlation: -0.3, levels: own(1.0), nulls: 0.0, links };
+            assert_eq!(ranking.problem(), None);
+            let ranked = Ranked::new(&ranking, 7, "t", ROWS);
+            let ranks: Vec<u64> = (0..ROWS).map(|row| ranked.rank(row)).collect();
+            assert!(are_all(ranks.iter().copied()));
+            ranks
+        };
+        let b = || Link { correlated: correlated(0.1), ..normal() };
+        let c = Link { correlated: correlated(-0.4), ..halves() };
+        let (first, second, third) = (made(Vec::new()), made(vec![b()]), made(vec![b(), c]));
+        for (ranks, wanted) in [(&first, -0.3), (&second, 0.1), (&third, -0.4)] {
+            assert!((with_rows(ranks) - wanted).abs() < 0.005, "{wanted}: {}", with_rows(ranks));
+        }
+        // The dependences remain.
+        let both = second.iter().zip(&third).filter(|(one, other)| **one < 10_000 && **other < 10_000);
+        assert_eq!(both.count(), 9_000);
+        let mut by_first: Vec<(u64, u64)> = first.into_iter().zip(second).collect();
+        by_first.sort_unstable();
+        let ranks: Vec<u64> = by_first.into_iter().map(|(_, rank)| rank).collect();
+        let expected = 6.0 / std::f64::consts::PI * 0.4_f64.asin();
+        assert!((with_rows(&ranks) - expected).abs() < 0.02, "{} {expected}", with_rows(&ranks));
     }
 
     #[test]
