@@ -129,10 +129,11 @@ fn follow(
     (depths.into_iter().map(Option::unwrap_or_default).collect(), all)
 }
 
-/// Mutual information of row number and value, nats.
+/// Mutual information of row number and value, nats. A column with few values tells less than its correlation.
 fn of_row(column: &Column, rows: u64) -> f64 {
     let Some((correlation, levels)) = correlated(column, rows) else { return 0.0 };
-    information(rowgen::untied(correlation, rows, &levels).clamp(-1.0, 1.0))
+    let untied = rowgen::untied(correlation, rows, &levels).clamp(-1.0, 1.0);
+    information(untied).min(rowgen::information(untied, &levels))
 }
 
 /// Mutual information of two normal variables with this correlation, nats.
@@ -410,5 +411,27 @@ mod tests {
             let parsed: rowgen::ColumnSpec = spec.parse().unwrap();
             parsed.spec.values(column.kind.as_ref().unwrap(), None).unwrap();
         }
+    }
+    #[test]
+    fn a_column_of_two_values_follows_another_one_rather_than_the_row_number() {
+        let few = |name: &str, common: &[(&str, f64)]| {
+            let statistics = Statistics {
+                n_distinct: common.len() as f64,
+                common: common.iter().map(|(value, share)| ((*value).to_owned(), *share)).collect(),
+                correlation: Some(0.99),
+                ..Statistics::default()
+            };
+            column(name, Kind::Int4, ColumnRole::Free, statistics)
+        };
+        let columns = vec![
+            few("price", &[("1", 0.94), ("2", 0.06)]),
+            few("medium", &[("1", 0.87), ("2", 0.07), ("3", 0.06)]),
+        ];
+        let mut facts = facts(3_500, columns);
+        let pair = |one: &str, other: &str, share| (Some(one.to_owned()), Some(other.to_owned()), share);
+        let joint = Joint::Common(vec![pair("1", "1", 0.87), pair("1", "2", 0.07), pair("2", "3", 0.06)]);
+        facts.tables[0].pairs = vec![Pair { columns: ("price".to_owned(), "medium".to_owned()), joint }];
+        let model = Model::of(&facts, &Privacy { k: 20, keep: Vec::new(), seed: 1 });
+        assert!(model.tables[0].columns.iter().any(|column| column.follows.is_some()));
     }
 }

@@ -48,7 +48,7 @@ pub use encode::{Constants, Encoder, Format};
 pub use formula::{Class, Formula, Function, Operator, Scalar};
 pub use hash::{RowHash, hash_partition};
 pub use kind::{Kind, Precision};
-pub use levels::{Level, untied};
+pub use levels::{Level, information, untied};
 pub use ranking::{Correlated, Joint, Line, Link, Ranking};
 pub use spec::{ColumnSpec, Keyed, Spec, SpecError};
 pub use spread::{Alphabet, Buckets, Common, Described, Elements, Letters, Spread, Statistics};
