@@ -17,6 +17,8 @@ use crate::nulls;
 pub(crate) const MOST_LINKS: usize = 4;
 /// Most pairs of values of a column that depends on another one.
 pub(crate) const MOST_PAIRS: usize = 256;
+/// Most pairs of strata: those with the most rows.
+const MOST_PARTS: usize = 128;
 /// Least mutual information of a dependence, nats; less could be chance.
 pub(crate) const LEAST: f64 = 0.002;
 /// Stretches of a functional dependency.
@@ -241,6 +243,7 @@ fn edge(pair: &Pair, columns: &[Column], nodes: &[Node], rows: RowCounts, k: f64
             (of_pairs(&pairs, ours, theirs)? - 2.0 * chance, How::Pairs { pairs })
         }
         Joint::Strata { cuts, shares } => of_strata(cuts, shares, (ours, &nodes[one]), theirs, rows, k)?,
+        Joint::Parts { cuts, shares } => of_parts(cuts, shares, (ours, theirs), rows, k)?,
         Joint::Rank(correlation) => {
             // Of the normal distribution that has this rank correlation.
             let normal = 2.0 * (std::f64::consts::PI * correlation / 6.0).sin();
@@ -300,6 +303,32 @@ fn of_strata(
     let information = of_shares(&pairs, &(common(ours), ours.nulls), &theirs)? - 2.0 * chance;
     let cuts = cuts.iter().map(|cut| round(*cut)).collect();
     Some((information, How::Strata { cuts, own: true, pairs }))
+}
+
+/// The dependence of strata of two columns without NULLs.
+fn of_parts(
+    cuts: &(Vec<f64>, Vec<f64>),
+    shares: &[(Option<usize>, Option<usize>, f64)],
+    (ours, theirs): (&Column, &Column),
+    rows: RowCounts,
+    k: f64,
+) -> Option<(f64, How)> {
+    if ours.nulls > 0.0 || theirs.nulls > 0.0 {
+        return None;
+    }
+    let place = |stratum: Option<usize>| i32::try_from(stratum?).ok();
+    let mut pairs: Vec<(i32, i32, f64)> = shares
+        .iter()
+        .filter(|(.., share)| share * rows.all as f64 >= k)
+        .filter_map(|(one, other, share)| Some((place(*one)?, place(*other)?, round(*share))))
+        .collect();
+    pairs.sort_by(|one, other| other.2.total_cmp(&one.2));
+    pairs.truncate(MOST_PARTS);
+    let chance = pairs.len() as f64 / (2.0 * rows.read());
+    let (one, other) = ((widths(&cuts.0), 0.0), (widths(&cuts.1), 0.0));
+    let information = of_shares(&pairs, &one, &other)? - 2.0 * chance;
+    let rounded = |cuts: &[f64]| cuts.iter().map(|cut| round(*cut)).collect();
+    Some((information, How::Parts { cuts: rounded(&cuts.0), own_cuts: rounded(&cuts.1), pairs }))
 }
 
 /// Widths of the strata that end at cuts and at 1.

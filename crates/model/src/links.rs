@@ -34,7 +34,7 @@ pub(crate) fn link_of_nulls(column: &Column, (other, how): (&Column, &How)) -> S
             (parts(other, cuts), cells.collect::<Vec<String>>().join(","))
         }
         How::Pairs { pairs } | How::Strata { pairs, .. } => (of_nulls(other), cells(pairs, 0, 0)),
-        How::Normal { .. } | How::Stretches { .. } => return String::new(),
+        How::Parts { .. } | How::Normal { .. } | How::Stretches { .. } => return String::new(),
     };
     let name = quoted(&format!("{} IS NULL", column.name));
     format!("cells({name},{other},{},pairs({cells}))", of_nulls(column))
@@ -98,6 +98,17 @@ pub(crate) fn link(other: &Column, column: &Column, how: &How, rows: u64) -> Str
                 if *own { (line(other), parts(column, cuts)) } else { (parts(other, cuts), line(column)) };
             format!("cells({name},{other},{own},pairs({cells}){own_order})")
         }
+        How::Parts { cuts, own_cuts, pairs } => {
+            let cells = pairs
+                .iter()
+                .map(|(one, two, share)| format!("{}:{}*{share}", part(*one, cuts), part(*two, own_cuts)));
+            let cells = cells.collect::<Vec<String>>().join(",");
+            format!(
+                "cells({name},{},{},pairs({cells}){own_order})",
+                parts(other, cuts),
+                parts(column, own_cuts)
+            )
+        }
         How::Normal { correlation } => format!("normal({name},{correlation},{nulls},{own_nulls}{own_order})"),
         How::Stretches { count, window, share } => {
             format!("stretches({name},{count},{window},{share},{nulls},{own_nulls})")
@@ -110,4 +121,70 @@ fn line(column: &Column) -> String {
     let cuts =
         cuts(column).into_iter().fold(String::new(), |text, (begin, end)| text + &format!(",{begin},{end}"));
     format!("line({}{cuts})", column.ranked_nulls())
+}
+
+#[cfg(test)]
+mod tests {
+    use rowgen::Kind;
+
+    use super::*;
+    use crate::facts::{ColumnRole, Joint, Pair, Statistics};
+    use crate::file::{Follows, Model};
+    use crate::make::Privacy;
+    use crate::testing::{column, facts, strings};
+
+    /// A model of two columns of numbers; halves of each come together, and their ranks are correlated.
+    fn model(correlation: f64, nulls: f64) -> Model {
+        let number = |name: &str| {
+            let bounds = strings(&["0", "250", "500", "1000"]);
+            let statistics =
+                Statistics { n_distinct: -1.0, null_frac: nulls, bounds, ..Statistics::default() };
+            column(name, Kind::Int4, ColumnRole::Free, statistics)
+        };
+        let mut facts = facts(100_000, vec![number("size"), number("length")]);
+        let pair = |joint| Pair { columns: ("size".to_owned(), "length".to_owned()), joint };
+        let shares = vec![(Some(0), Some(0), 0.5), (Some(1), Some(1), 0.5)];
+        let parts = Joint::Parts { cuts: (vec![0.5], vec![0.5]), shares };
+        facts.tables[0].pairs = vec![pair(Joint::Rank(correlation)), pair(parts)];
+        Model::of(&facts, &Privacy { k: 20, keep: Vec::new(), seed: 1 })
+    }
+
+    fn how(model: &Model) -> &How {
+        let mut follows = model.tables[0].columns.iter().filter_map(|column| column.follows.as_ref());
+        let Some(Follows { how, .. }) = follows.next() else { panic!("no column follows") };
+        how
+    }
+
+    #[test]
+    fn parts_of_numbers_come_together_if_that_tells_more_than_a_correlation() {
+        let found = model(0.5, 0.0);
+        let How::Parts { cuts, own_cuts, pairs } = how(&found) else { panic!("{:?}", how(&found)) };
+        assert_eq!(
+            (&cuts[..], &own_cuts[..], &pairs[..]),
+            (&[0.5][..], &[0.5][..], &[(0, 0, 0.5), (1, 1, 0.5)][..])
+        );
+        assert_eq!(Model::read(&found.write()).unwrap(), found);
+        let specs = found.tables[0].specs();
+        assert!(
+            specs.iter().any(|spec| spec.contains("line(0,0.5),line(0,0.5),pairs(0:0*0.5,1:1*0.5)")),
+            "{specs:?}"
+        );
+        for spec in specs {
+            let parsed: rowgen::ColumnSpec = spec.parse().unwrap();
+            parsed.spec.values(&Kind::Int4, None).unwrap();
+        }
+        for found in [model(0.95, 0.0), model(0.5, 0.1)] {
+            assert!(matches!(how(&found), How::Normal { .. }), "{:?}", how(&found));
+        }
+    }
+
+    #[test]
+    fn numbers_of_parts_are_checked() {
+        let text = model(0.5, 0.0).write();
+        let changed = |from: &str, to: &str| Model::read(&text.replace(from, to)).unwrap_err().to_string();
+        let many = changed("[1, 1, 0.5]", "[1, 2, 0.5]");
+        assert!(many.contains("numbers of parts must not be above the number of cuts"), "{many}");
+        let wrong = changed("own_cuts = [0.5]", "own_cuts = [1.5]");
+        assert!(wrong.contains("cuts must be fractions from 0 to 1"), "{wrong}");
+    }
 }

@@ -17,7 +17,7 @@ const COUNTED: u64 = 300_000;
 const RANKED: u64 = 50_000;
 /// Columns of a table that are paired.
 const MOST_COLUMNS: usize = 12;
-/// Columns of numbers and times that are cut into strata, and paired with columns of few values and with NULLs; and the strata.
+/// Columns of numbers and times that are cut into strata, and paired with columns of few values, with NULLs and with each other; and the strata.
 const MOST_CUT: usize = 6;
 const STRATA: usize = 16;
 /// Columns whose NULLs are paired.
@@ -79,10 +79,7 @@ pub(super) enum By {
 impl PairedColumn {
     /// Whether the question counts the pairs of two parts.
     pub(super) fn is_paired(&self, other: &Self) -> bool {
-        match (self.by, other.by) {
-            (By::Stratum, By::Stratum) => false,
-            _ => self.column != other.column,
-        }
+        self.column != other.column
     }
 
     fn sql(&self) -> String {
@@ -217,7 +214,7 @@ fn nulls(name: &str, facts: &TableFacts) -> Option<Question> {
 
 fn pairs(name: &str, facts: &TableFacts, asked: Aggregates) -> Option<Question> {
     let parts = parts(facts);
-    if parts.len() < 2 {
+    if !parts.iter().any(|one| parts.iter().any(|other| one.is_paired(other))) {
         return None;
     }
     let letters: Vec<String> = (1..=parts.len()).map(|at| format!("c{at}")).collect();
@@ -262,9 +259,8 @@ fn parts(facts: &TableFacts) -> Vec<PairedColumn> {
         }
     });
     let parts: Vec<PairedColumn> = parts.take(MOST_COLUMNS).collect();
-    // Strata are paired with values and NULLs of other columns, not with each other.
+    // Strata are paired with values and NULLs of other columns, and with each other.
     let cut = free(facts).filter_map(|(column, statistics)| cut(column, statistics)).take(MOST_CUT);
-    let cut: Vec<PairedColumn> = cut.filter(|cut| parts.iter().any(|part| part.is_paired(cut))).collect();
     parts.into_iter().chain(cut).collect()
 }
 
