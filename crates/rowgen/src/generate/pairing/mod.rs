@@ -6,7 +6,8 @@
 mod seconds;
 
 use self::seconds::Seconds;
-use super::order::{Order, READ_WHOLE};
+use super::order::{self, Order, READ_WHOLE};
+use super::shuffle;
 use super::spread::{Stretched, count_of, few};
 use super::weights::{Weights, weights};
 use crate::levels::Level;
@@ -20,7 +21,32 @@ pub(super) struct Pairing {
     firsts: Firsts,
     /// None on the first side.
     seconds: Option<Seconds>,
+    within: Option<Within>,
 }
+
+/// An order of the rows of each key of the first side, which otherwise get keys of the second side in ascending order.
+#[derive(Clone, Copy, Debug)]
+struct Within {
+    /// Rows are shuffled within windows of this share of the key's rows.
+    share: f64,
+    stream: Stream,
+}
+
+impl Within {
+    /// The place of a row among so many.
+    fn place(self, row: u64, rows: u64) -> u64 {
+        #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "a share of the rows")]
+        let width = ((rows as f64 * self.share).round() as u64).clamp(1, rows.max(1));
+        let start = row - row % width;
+        let count = width.min(rows.saturating_sub(start));
+        if count > 1 && row < rows { start + shuffle::place(row - start, count, self.stream) } else { row }
+    }
+}
+
+/// The correlation of the second side is off by at most this, if it can be reached.
+const NEAR: f64 = 0.002;
+/// Widths of windows that are tried.
+const TRIED: u32 = 12;
 
 impl Pairing {
     pub(super) fn new(paired: &Paired, stream: Stream) -> Self {
@@ -34,16 +60,59 @@ impl Pairing {
         }
         let firsts = Firsts::new(ones, rows, used(&others));
         let order = Order::new(stream, rows, first.spread.correlation, &firsts.levels());
-        let seconds = is_second.then(|| Seconds::new(others, firsts.most(), further.further()));
-        Self { order, firsts, seconds }
+        let last = further.further();
+        let seconds = is_second.then(|| Seconds::new(others, firsts.most(), last));
+        let pairing = Self { order, firsts, seconds, within: None };
+        let within =
+            (is_few && is_second).then(|| pairing.within(rows, second.spread.correlation, last.further()));
+        Self { within: within.flatten(), ..pairing }
     }
 
     /// The number of the row's key.
     #[inline]
     pub(super) fn number(&self, row: u64) -> u64 {
+        self.ordered(row, self.within)
+    }
+
+    fn ordered(&self, row: u64, within: Option<Within>) -> u64 {
         let rank = self.order.rank(row);
         let group = self.firsts.group(rank);
-        self.seconds.as_ref().map_or(group.number, |seconds| seconds.number(&group, rank - group.first))
+        let Some(seconds) = &self.seconds else { return group.number };
+        let place = rank - group.first;
+        seconds.number(&group, within.map_or(place, |within| within.place(place, group.rows)))
+    }
+
+    /// The order of the rows of each key by which few rows have nearly this correlation of row number and key of the second side. None if the ascending
+    /// order is nearest: ANALYZE reads all rows.
+    fn within(&self, rows: u64, wanted: f64, stream: Stream) -> Option<Within> {
+        let off = |within: Option<Within>| {
+            order::correlation((0..rows).map(|row| self.ordered(row, within))) - wanted
+        };
+        let ascending = off(None);
+        if ascending <= NEAR {
+            return None;
+        }
+        let (mut best, mut best_off) = (None, ascending);
+        // The wider, the less correlated.
+        let (mut low, mut high) = (0.0, 1.0);
+        let mut share = 1.0;
+        for _ in 0..TRIED {
+            let within = Some(Within { share, stream });
+            let found = off(within);
+            if found.abs() < best_off {
+                (best, best_off) = (within, found.abs());
+            }
+            if best_off < NEAR {
+                break;
+            }
+            if found > 0.0 {
+                low = share;
+            } else {
+                high = share;
+            }
+            share = f64::midpoint(low, high);
+        }
+        best
     }
 }
 
@@ -323,6 +392,9 @@ mod tests {
         }
         let seconds = counts(pairs.iter().map(|pair| pair.1));
         assert!(seconds.len() > 3_480, "{}", seconds.len());
+        // In ascending order of the tracks of each playlist, the correlation would be higher.
+        let found = order::correlation(pairs.iter().map(|pair| pair.1));
+        assert!((found - 0.2).abs() < 0.02, "{found}");
     }
 
     #[test]

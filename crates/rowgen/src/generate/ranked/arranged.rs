@@ -3,6 +3,7 @@
 //! Strata of another column say how many rows lie in each stratum of this column. Within them, rows are sorted by a key: a part of their
 //! number, and a part of chance. How much the row number counts decides on the correlation.
 
+use super::super::order;
 use crate::levels;
 use crate::random::Stream;
 use crate::ranking::Correlated;
@@ -145,16 +146,8 @@ impl<'a> Arranging<'a> {
 
     /// Correlation of row number and place in the order of the values, as ANALYZE computes it of rows that are not NULL.
     fn correlation(&self, ranks: &[u64], value: impl Fn(u64) -> u64) -> f64 {
-        let not_null = self.not_null();
-        let there = ranks.iter().filter(|rank| **rank < not_null as u64);
-        let mut places: Vec<(u64, usize)> =
-            there.enumerate().map(|(number, rank)| (value(*rank), number)).collect();
-        places.sort_unstable();
-        let count = places.len() as f64;
-        let mean = (count - 1.0) / 2.0;
-        let products =
-            places.iter().enumerate().map(|(at, (_, number))| (at as f64 - mean) * (*number as f64 - mean));
-        products.sum::<f64>() * 12.0 / (count * (count * count - 1.0)).max(f64::MIN_POSITIVE)
+        let not_null = self.not_null() as u64;
+        order::correlation(ranks.iter().filter(|rank| **rank < not_null).map(|rank| value(*rank)))
     }
 }
 
