@@ -264,6 +264,16 @@ fn parts(facts: &TableFacts) -> Vec<PairedColumn> {
     parts.into_iter().chain(cut).collect()
 }
 
+/// Where strata end among so many buckets. The first and the last one are halves: their values are often far apart, and so matter most for sums and
+/// correlations.
+fn ends(buckets: usize) -> Vec<usize> {
+    let even = (1..STRATA).map(|at| at * buckets / STRATA);
+    let first = buckets / STRATA / 2;
+    let last = usize::midpoint((STRATA - 1) * buckets / STRATA, buckets);
+    let all = [first].into_iter().chain(even).chain([last]);
+    all.filter(|at| (1..buckets).contains(at)).collect()
+}
+
 /// Strata with about equally many rows, of a number or time with many values.
 fn cut(column: &ColumnFacts, statistics: &model::Statistics) -> Option<PairedColumn> {
     let kind = column.kind.clone().filter(is_measured)?;
@@ -271,8 +281,9 @@ fn cut(column: &ColumnFacts, statistics: &model::Statistics) -> Option<PairedCol
     if has_few(statistics, MOST_VALUES) || matches!(column.role, ColumnRole::Reference { .. }) {
         return None;
     }
-    let mut bounds: Vec<String> =
-        (1..STRATA).map(|at| statistics.bounds[at * buckets / STRATA].clone()).collect();
+    let mut ends = ends(buckets);
+    ends.dedup();
+    let mut bounds: Vec<String> = ends.into_iter().map(|at| statistics.bounds[at].clone()).collect();
     bounds.dedup();
     Some(PairedColumn { column: column.name.clone(), by: By::Stratum, bounds, kind: Some(kind) })
 }
@@ -352,4 +363,20 @@ fn lengths(name: &str, facts: &TableFacts) -> Option<Question> {
     let selected: Vec<String> = columns.iter().map(of_column).collect();
     let sql = format!("SELECT {}\n  FROM {}", selected.join(",\n       "), sample(name, facts, RANKED));
     Some(Question { sql, asks: Asks::Lengths { columns } })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_first_and_the_last_stratum_are_halves() {
+        let found = ends(100);
+        assert_eq!((found[0], found[1], found[2], found.len()), (3, 6, 12, 17));
+        assert_eq!(found[14..], [87, 93, 96]);
+        // Of too few buckets no bucket is halved.
+        let mut few = ends(16);
+        few.dedup();
+        assert_eq!(few, (1..16).collect::<Vec<usize>>());
+    }
 }
