@@ -210,6 +210,9 @@ impl<'a> Counts<'a> {
         let mut pairs = Vec::new();
         for (at, one) in self.parts.iter().enumerate() {
             for (with, other) in self.parts.iter().enumerate().skip(at + 1) {
+                if one.by == By::There || other.by == By::There {
+                    continue;
+                }
                 if other.by == By::Stratum {
                     pairs.extend(self.strata((at, one), (with, other)));
                     continue;
@@ -228,12 +231,33 @@ impl<'a> Counts<'a> {
                     combinations.push((None, None, 0.0));
                 }
                 if !combinations.is_empty() {
+                    combinations.extend(self.absent((at, with), &combinations));
                     let columns = (one.column.clone(), other.column.clone());
                     pairs.push(Pair { columns, joint: Joint::Common(combinations) });
                 }
             }
         }
         pairs
+    }
+
+    /// Values of one column that no row has with NULL in the other one: at least k rows have them with other values, and fewer than k with NULL.
+    fn absent(&self, (at, with): (usize, usize), there: &[Combination]) -> Vec<Combination> {
+        let mut absent = Vec::new();
+        for (of_nulls, of_values) in [(at, with), (with, at)] {
+            let name = &self.parts[of_nulls].column;
+            let is_there = |part: &PairedColumn| part.by == By::There && part.column == *name;
+            let Some(part) = self.parts.iter().position(is_there) else { continue };
+            for row in self.of_columns(&[of_values, part]) {
+                let values: Vec<Option<String>> = row.get("pair");
+                if let (Some(value), Some("f")) = (values[of_values].clone(), values[part].as_deref()) {
+                    let pair = if of_nulls == at { (None, Some(value)) } else { (Some(value), None) };
+                    if !there.iter().any(|(one, other, _)| (one, other) == (&pair.0, &pair.1)) {
+                        absent.push((pair.0, pair.1, 0.0));
+                    }
+                }
+            }
+        }
+        absent
     }
 
     /// Lists all values of columns that have more than the statistics list, if each has k rows.

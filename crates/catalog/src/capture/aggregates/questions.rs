@@ -68,6 +68,8 @@ pub(super) struct PairedColumn {
 pub(super) enum By {
     /// NULL from all other values.
     Null,
+    /// The same, of a column whose values another part counts.
+    There,
     /// Each value from all others.
     Value,
     /// All values; and how often each occurs, because there are more of them than the statistics list.
@@ -79,13 +81,14 @@ pub(super) enum By {
 impl PairedColumn {
     /// Whether the question counts the pairs of two parts.
     pub(super) fn is_paired(&self, other: &Self) -> bool {
-        self.column != other.column
+        let is_of_values = |one: By, two: By| one != By::There || matches!(two, By::Value | By::Counted);
+        self.column != other.column && is_of_values(self.by, other.by) && is_of_values(other.by, self.by)
     }
 
     fn sql(&self) -> String {
         let column = identifier(&self.column);
         match (self.by, &self.kind) {
-            (By::Null, _) => format!("{column} IS NULL"),
+            (By::Null | By::There, _) => format!("{column} IS NULL"),
             (By::Stratum, Some(kind)) => {
                 let bounds: Vec<String> =
                     self.bounds.iter().map(|bound| format!("'{}'", bound.replace('\'', "''"))).collect();
@@ -258,7 +261,21 @@ fn parts(facts: &TableFacts) -> Vec<PairedColumn> {
             has_nulls(statistics).then(|| part(By::Null))
         }
     });
-    let parts: Vec<PairedColumn> = parts.take(MOST_COLUMNS).collect();
+    let mut parts: Vec<PairedColumn> = parts.take(MOST_COLUMNS).collect();
+    // Pairs of a value with NOT NULL have many rows where those with each value have few.
+    let there = free(facts).filter(|(column, statistics)| {
+        let is_counted = |part: &PairedColumn| part.column == column.name && part.by != By::Null;
+        has_nulls(statistics) && parts.iter().any(is_counted)
+    });
+    let there: Vec<PairedColumn> = there
+        .map(|(column, _)| PairedColumn {
+            column: column.name.clone(),
+            by: By::There,
+            bounds: Vec::new(),
+            kind: None,
+        })
+        .collect();
+    parts.extend(there);
     // Strata are paired with values and NULLs of other columns, and with each other.
     let cut = free(facts).filter_map(|(column, statistics)| cut(column, statistics)).take(MOST_CUT);
     parts.into_iter().chain(cut).collect()
