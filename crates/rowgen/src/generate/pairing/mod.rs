@@ -43,7 +43,9 @@ impl Within {
     }
 }
 
-/// The correlation of the second side is off by at most this, if it can be reached.
+/// The ascending order stays if its correlation is off by at most this.
+const ASCENDING: f64 = 0.02;
+/// The correlation of the second side is otherwise off by at most this, if it can be reached.
 const NEAR: f64 = 0.002;
 /// Widths of windows that are tried.
 const TRIED: u32 = 12;
@@ -83,13 +85,13 @@ impl Pairing {
     }
 
     /// The order of the rows of each key by which few rows have nearly this correlation of row number and key of the second side. None if the ascending
-    /// order is nearest: ANALYZE reads all rows.
+    /// order is near enough.
     fn within(&self, rows: u64, wanted: f64, stream: Stream) -> Option<Within> {
         let off = |within: Option<Within>| {
             order::correlation((0..rows).map(|row| self.ordered(row, within))) - wanted
         };
         let ascending = off(None);
-        if ascending <= NEAR {
+        if ascending <= ASCENDING {
             return None;
         }
         let (mut best, mut best_off) = (None, ascending);
