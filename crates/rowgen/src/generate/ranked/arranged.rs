@@ -215,7 +215,7 @@ mod tests {
     #[test]
     fn strata_of_another_column_keep_their_numbers_of_rows() {
         // Even rows lie in the first stratum, of which 90 % lie in the first one of this column.
-        let rows = |odd: usize| (0..1_000).map(|row| 2 * row + odd).collect();
+        let rows = |odd: usize| -> Vec<usize> { (0..1_000).map(|row| 2 * row + odd).collect() };
         let strata = [
             Stratum { rows: rows(0), cells: vec![(0, 900), (1, 100)] },
             Stratum { rows: rows(1), cells: vec![(0, 300), (1, 700)] },

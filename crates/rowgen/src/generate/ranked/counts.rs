@@ -125,7 +125,7 @@ mod tests {
 
     #[test]
     fn pairs_without_a_share_get_no_rows_if_the_widths_allow_it() {
-        let shares = vec![vec![0.5, 0.5, 0.0], vec![0.0, 0.5, 0.5], vec![0.2, 0.0, 0.8]];
+        let shares = [vec![0.5, 0.5, 0.0], vec![0.0, 0.5, 0.5], vec![0.2, 0.0, 0.8]];
         let counts = counts(&shares, &[3, 3, 5], &[2, 3, 6]);
         assert_eq!(sums(&counts), (vec![3, 3, 5], vec![2, 3, 6]));
         assert_eq!((counts[0][2], counts[1][0], counts[2][1]), (0, 0, 0));
@@ -134,9 +134,10 @@ mod tests {
     #[test]
     fn widths_count_more_than_shares() {
         // Only pairs without a share lead to the widths.
-        let shares = vec![vec![1.0, 0.0], vec![0.0, 1.0]];
+        let shares = [vec![1.0, 0.0], vec![0.0, 1.0]];
         assert_eq!(counts(&shares, &[5, 5], &[3, 7]), [[3, 2], [0, 5]]);
-        let many = counts(&vec![vec![0.3, 0.7]; 2], &[1 << 61, 1 << 61], &[1 << 60, 3 << 60]);
+        let shares = [vec![0.3, 0.7], vec![0.3, 0.7]];
+        let many = counts(&shares, &[1 << 61, 1 << 61], &[1 << 60, 3 << 60]);
         assert_eq!(sums(&many), (vec![1 << 61, 1 << 61], vec![1 << 60, 3 << 60]));
     }
 }
