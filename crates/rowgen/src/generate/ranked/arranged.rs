@@ -181,7 +181,7 @@ mod tests {
 
     #[test]
     fn few_rows_have_the_correlation_beside_nulls() {
-        for (rows, nulls, near) in [(3_000, 0, 0.002), (412, 200, 0.005), (59, 47, 0.02)] {
+        for (rows, nulls, near) in [(3_000, 0, 0.004), (412, 200, 0.005), (59, 47, 0.02)] {
             for wanted in [-0.78, -0.1, 0.05, 0.6, 0.97] {
                 let ranks = alone(rows, nulls, wanted, &[]);
                 let mut sorted = ranks.clone();
@@ -209,7 +209,7 @@ mod tests {
             places[row] = place;
         }
         let found = correlation(&places);
-        assert!((found - 0.7).abs() < 0.002, "{found}");
+        assert!((found - 0.7).abs() < 0.004, "{found}");
     }
 
     #[test]
@@ -226,7 +226,7 @@ mod tests {
             let low = |odd: usize| ranks.iter().skip(odd).step_by(2).filter(|rank| **rank < 1_200).count();
             assert_eq!((low(0), low(1)), (900, 300));
             let found = correlation(&ranks);
-            assert!((found - wanted.correlation).abs() < 0.002, "{wanted:?}: {found}");
+            assert!((found - wanted.correlation).abs() < 0.004, "{wanted:?}: {found}");
         }
     }
 }
