@@ -17,6 +17,8 @@ use crate::nulls;
 pub(crate) const MOST_LINKS: usize = 4;
 /// Most pairs of values of a column that depends on another one.
 pub(crate) const MOST_PAIRS: usize = 256;
+/// Most pairs of strata: those with the most rows.
+const MOST_PARTS: usize = 128;
 /// Least mutual information of a dependence, nats; less could be chance.
 pub(crate) const LEAST: f64 = 0.002;
 /// Stretches of a functional dependency.
@@ -98,9 +100,8 @@ fn follow(
     let mut all = 0.0;
     loop {
         let ranked = (0..columns.len()).filter(|&at| depths[at].is_none() && nodes[at].is_ranked);
-        let by_row = ranked
-            .map(|at| (at, information(untied(&columns[at], rows))))
-            .max_by(|one, other| one.1.total_cmp(&other.1));
+        let by_row =
+            ranked.map(|at| (at, of_row(&columns[at], rows))).max_by(|one, other| one.1.total_cmp(&other.1));
         let Some((next, by_row)) = by_row else { break };
         let joins = |edge: &Edge, (from, to): (usize, usize)| {
             depths[from].is_some_and(|depth| depth < MOST_LINKS)
@@ -130,21 +131,27 @@ fn follow(
     (depths.into_iter().map(Option::unwrap_or_default).collect(), all)
 }
 
+/// Mutual information of row number and value, nats. A column with few values tells less than its correlation.
+fn of_row(column: &Column, rows: u64) -> f64 {
+    let Some((correlation, levels)) = correlated(column, rows) else { return 0.0 };
+    let untied = rowgen::untied(correlation, rows, &levels).clamp(-1.0, 1.0);
+    information(untied).min(rowgen::information(untied, &levels))
+}
+
 /// Mutual information of two normal variables with this correlation, nats.
 fn information(correlation: f64) -> f64 {
     let correlation = correlation.clamp(-0.999_9, 0.999_9);
     -0.5 * (1.0 - correlation * correlation).ln()
 }
 
-/// The column's correlation with the physical order, without the part that rows with equal values
-/// contribute.
-pub(crate) fn untied(column: &Column, rows: u64) -> f64 {
+/// The column's correlation with the physical order, and its values in their order. None if they have no order.
+pub(crate) fn correlated(column: &Column, rows: u64) -> Option<(f64, Vec<Level>)> {
     let correlation = match &column.values {
         Values::Fill { .. }
         | Values::Serial { .. }
         | Values::Any { .. }
         | Values::Elements { .. }
-        | Values::Ranges { .. } => return 0.0,
+        | Values::Ranges { .. } => return None,
         Values::Keys { correlation, .. }
         | Values::Letters { correlation, .. }
         | Values::Statistics { correlation, .. }
@@ -162,7 +169,7 @@ pub(crate) fn untied(column: &Column, rows: u64) -> f64 {
     }
     levels.push(between(1.0 - before));
     levels.retain(|level| level.share > 1e-9);
-    rowgen::untied(correlation, rows, &levels).clamp(-1.0, 1.0)
+    Some((correlation.clamp(-1.0, 1.0), levels))
 }
 
 /// Where each frequent value begins and ends among the column's rows in the order of values, as shares of those that are not NULL.
@@ -236,6 +243,7 @@ fn edge(pair: &Pair, columns: &[Column], nodes: &[Node], rows: RowCounts, k: f64
             (of_pairs(&pairs, ours, theirs)? - 2.0 * chance, How::Pairs { pairs })
         }
         Joint::Strata { cuts, shares } => of_strata(cuts, shares, (ours, &nodes[one]), theirs, rows, k)?,
+        Joint::Parts { cuts, shares } => of_parts(cuts, shares, (ours, theirs), rows, k)?,
         Joint::Rank(correlation) => {
             // Of the normal distribution that has this rank correlation.
             let normal = 2.0 * (std::f64::consts::PI * correlation / 6.0).sin();
@@ -295,6 +303,32 @@ fn of_strata(
     let information = of_shares(&pairs, &(common(ours), ours.nulls), &theirs)? - 2.0 * chance;
     let cuts = cuts.iter().map(|cut| round(*cut)).collect();
     Some((information, How::Strata { cuts, own: true, pairs }))
+}
+
+/// The dependence of strata of two columns without NULLs.
+fn of_parts(
+    cuts: &(Vec<f64>, Vec<f64>),
+    shares: &[(Option<usize>, Option<usize>, f64)],
+    (ours, theirs): (&Column, &Column),
+    rows: RowCounts,
+    k: f64,
+) -> Option<(f64, How)> {
+    if ours.nulls > 0.0 || theirs.nulls > 0.0 {
+        return None;
+    }
+    let place = |stratum: Option<usize>| i32::try_from(stratum?).ok();
+    let mut pairs: Vec<(i32, i32, f64)> = shares
+        .iter()
+        .filter(|(.., share)| share * rows.all as f64 >= k)
+        .filter_map(|(one, other, share)| Some((place(*one)?, place(*other)?, round(*share))))
+        .collect();
+    pairs.sort_by(|one, other| other.2.total_cmp(&one.2));
+    pairs.truncate(MOST_PARTS);
+    let chance = pairs.len() as f64 / (2.0 * rows.read());
+    let (one, other) = ((widths(&cuts.0), 0.0), (widths(&cuts.1), 0.0));
+    let information = of_shares(&pairs, &one, &other)? - 2.0 * chance;
+    let rounded = |cuts: &[f64]| cuts.iter().map(|cut| round(*cut)).collect();
+    Some((information, How::Parts { cuts: rounded(&cuts.0), own_cuts: rounded(&cuts.1), pairs }))
 }
 
 /// Widths of the strata that end at cuts and at 1.
@@ -406,5 +440,27 @@ mod tests {
             let parsed: rowgen::ColumnSpec = spec.parse().unwrap();
             parsed.spec.values(column.kind.as_ref().unwrap(), None).unwrap();
         }
+    }
+    #[test]
+    fn a_column_of_two_values_follows_another_one_rather_than_the_row_number() {
+        let few = |name: &str, common: &[(&str, f64)]| {
+            let statistics = Statistics {
+                n_distinct: common.len() as f64,
+                common: common.iter().map(|(value, share)| ((*value).to_owned(), *share)).collect(),
+                correlation: Some(0.99),
+                ..Statistics::default()
+            };
+            column(name, Kind::Int4, ColumnRole::Free, statistics)
+        };
+        let columns = vec![
+            few("price", &[("1", 0.94), ("2", 0.06)]),
+            few("medium", &[("1", 0.87), ("2", 0.07), ("3", 0.06)]),
+        ];
+        let mut facts = facts(3_500, columns);
+        let pair = |one: &str, other: &str, share| (Some(one.to_owned()), Some(other.to_owned()), share);
+        let joint = Joint::Common(vec![pair("1", "1", 0.87), pair("1", "2", 0.07), pair("2", "3", 0.06)]);
+        facts.tables[0].pairs = vec![Pair { columns: ("price".to_owned(), "medium".to_owned()), joint }];
+        let model = Model::of(&facts, &Privacy { k: 20, keep: Vec::new(), seed: 1 });
+        assert!(model.tables[0].columns.iter().any(|column| column.follows.is_some()));
     }
 }

@@ -72,6 +72,13 @@ pub enum Joint {
         /// Shares of all rows that have a value and lie in a stratum (none: NULL).
         shares: Vec<(Option<String>, Option<usize>, f64)>,
     },
+    /// Strata of both columns.
+    Parts {
+        /// Where the strata of each column end, as fractions of the rows that are not NULL; the last one ends at 1.
+        cuts: (Vec<f64>, Vec<f64>),
+        /// Shares of all rows that lie in a stratum of each (none: NULL).
+        shares: Vec<(Option<usize>, Option<usize>, f64)>,
+    },
     /// Spearman's correlation of their ranks, -1 to 1, where neither is NULL.
     Rank(f64),
     /// Degree to which the first column determines the second one, as in

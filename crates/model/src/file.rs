@@ -153,6 +153,15 @@ pub enum How {
         /// As in pairs, with numbers of parts (from 0; -1 for NULL).
         pairs: Vec<(i32, i32, f64)>,
     },
+    /// Parts of both columns' values in their order; neither has NULLs.
+    Parts {
+        /// The ends of the other column's parts, as fractions of the rows; the last one ends at 1.
+        cuts: Vec<f64>,
+        /// Those of its own.
+        own_cuts: Vec<f64>,
+        /// As in strata.
+        pairs: Vec<(i32, i32, f64)>,
+    },
     /// Both values as if drawn from a bivariate normal distribution.
     Normal {
         /// Its correlation.
@@ -184,6 +193,11 @@ impl How {
             Self::Strata { cuts, own, pairs } => Self::Strata {
                 cuts: cuts.clone(),
                 own: !own,
+                pairs: pairs.iter().map(|&(one, other, share)| (other, one, share)).collect(),
+            },
+            Self::Parts { cuts, own_cuts, pairs } => Self::Parts {
+                cuts: own_cuts.clone(),
+                own_cuts: cuts.clone(),
                 pairs: pairs.iter().map(|&(one, other, share)| (other, one, share)).collect(),
             },
             how => how.clone(),

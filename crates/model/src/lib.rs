@@ -13,6 +13,7 @@ mod estimate;
 mod facts;
 mod fidelity;
 mod file;
+mod links;
 mod lower;
 mod make;
 mod nulls;

@@ -4,10 +4,11 @@ use std::fmt::Write;
 
 use rowgen::{Kind, Precision};
 
-use crate::depend::{common, cuts, untied};
+use crate::depend::common;
 use crate::estimate::{RowCounts, different, hidden};
 use crate::facts::{ColumnFacts, ColumnRole, Facts, Statistics, TableFacts};
-use crate::file::{Column, Follows, How, Model, Others, Table, Values};
+use crate::file::{Column, Follows, Model, Others, Table, Values};
+use crate::links::{link, link_of_nulls, order};
 use crate::make::rooms;
 use crate::ranges::Ranges;
 
@@ -169,7 +170,7 @@ impl Table {
         let mut other = first;
         let mut links = Vec::with_capacity(chain.len());
         for (column, how) in chain.iter().rev() {
-            links.push(link(other, column, (*how)?));
+            links.push(link(other, column, (*how)?, self.rows));
             other = column;
         }
         Some((first, links))
@@ -187,100 +188,6 @@ impl Table {
         }
         Some(order(first, self.rows, &links))
     }
-}
-
-fn order(first: &Column, rows: u64, links: &[String]) -> String {
-    let (name, correlation) = (quoted(&first.name), untied(first, rows));
-    format!("{name},{correlation},{},links({})", first.ranked_nulls(), links.join(","))
-}
-
-/// The link from the other column's order to this column's NULLs. Of a column whose NULLs have an order of their own, NULLs alone
-/// lead to others.
-fn link_of_nulls(column: &Column, (other, how): (&Column, &How)) -> String {
-    let (other, cells) = match how {
-        How::Pairs { pairs } if other.nulls_follow.is_none() => {
-            (line(other), cells(pairs, common(other).len(), 0))
-        }
-        How::Strata { cuts, pairs, .. } if other.nulls_follow.is_none() => {
-            let cells = pairs.iter().map(|(stratum, _, share)| format!("{}:1*{share}", part(*stratum, cuts)));
-            (parts(other, cuts), cells.collect::<Vec<String>>().join(","))
-        }
-        How::Pairs { pairs } | How::Strata { pairs, .. } => (of_nulls(other), cells(pairs, 0, 0)),
-        How::Normal { .. } | How::Stretches { .. } => return String::new(),
-    };
-    let name = quoted(&format!("{} IS NULL", column.name));
-    format!("cells({name},{other},{},pairs({cells}))", of_nulls(column))
-}
-
-/// The column's rows in the order of values, cut into parts.
-fn parts(column: &Column, cuts: &[f64]) -> String {
-    let numbers = [column.ranked_nulls()].into_iter().chain(cuts.iter().copied());
-    let numbers: Vec<String> = numbers.map(|number| number.to_string()).collect();
-    format!("line({})", numbers.join(","))
-}
-
-/// The stratum of a part: the same number, and NULL's is the last one.
-fn part(at: i32, cuts: &[f64]) -> usize {
-    usize::try_from(at).unwrap_or(cuts.len() + 1)
-}
-
-/// A line of a column's NULLs and its other rows.
-fn of_nulls(column: &Column) -> String {
-    format!("line({})", column.nulls)
-}
-
-/// Pairs of strata with their shares.
-fn cells(pairs: &[(i32, i32, f64)], count: usize, own_count: usize) -> String {
-    // A frequent value's stratum comes after the one of the values before it, NULL's is the last.
-    let stratum = |at: i32, count: usize| match usize::try_from(at) {
-        Ok(at) if at < count => Some(2 * at + 1),
-        Ok(_) => None,
-        Err(_) => Some(2 * count + 1),
-    };
-    let pairs = pairs.iter().filter_map(|(one, two, share)| {
-        Some(format!("{}:{}*{share}", stratum(*one, count)?, stratum(*two, own_count)?))
-    });
-    pairs.collect::<Vec<String>>().join(",")
-}
-
-/// The link from the other column's order to this column's.
-fn link(other: &Column, column: &Column, how: &How) -> String {
-    let name = quoted(&column.name);
-    let (nulls, own_nulls) = (other.ranked_nulls(), column.ranked_nulls());
-    match how {
-        How::Pairs { pairs } => {
-            let cells = cells(pairs, common(other).len(), common(column).len());
-            format!("cells({name},{},{},pairs({cells}))", line(other), line(column))
-        }
-        How::Strata { cuts, own, pairs } => {
-            let count = common(if *own { other } else { column }).len();
-            let value = |at: i32| match usize::try_from(at) {
-                Ok(at) if at < count => Some(2 * at + 1),
-                Ok(_) => None,
-                Err(_) => Some(2 * count + 1),
-            };
-            let cells = pairs.iter().filter_map(|&(one, two, share)| {
-                let (one, two) =
-                    if *own { (value(one)?, part(two, cuts)) } else { (part(one, cuts), value(two)?) };
-                Some(format!("{one}:{two}*{share}"))
-            });
-            let cells = cells.collect::<Vec<String>>().join(",");
-            let (other, own) =
-                if *own { (line(other), parts(column, cuts)) } else { (parts(other, cuts), line(column)) };
-            format!("cells({name},{other},{own},pairs({cells}))")
-        }
-        How::Normal { correlation } => format!("normal({name},{correlation},{nulls},{own_nulls})"),
-        How::Stretches { count, window, share } => {
-            format!("stretches({name},{count},{window},{share},{nulls},{own_nulls})")
-        }
-    }
-}
-
-/// The column's rows in the order of values, cut before and after each frequent value.
-fn line(column: &Column) -> String {
-    let cuts =
-        cuts(column).into_iter().fold(String::new(), |text, (begin, end)| text + &format!(",{begin},{end}"));
-    format!("line({}{cuts})", column.ranked_nulls())
 }
 
 impl Column {

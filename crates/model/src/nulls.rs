@@ -138,7 +138,7 @@ fn predictors(pair: &Pair, columns: &[Column], nodes: &[Node], rows: RowCounts, 
             }
             vec![found]
         }
-        Joint::Rank(_) | Joint::Dependency(_) | Joint::Distinct(_) => Vec::new(),
+        Joint::Parts { .. } | Joint::Rank(_) | Joint::Dependency(_) | Joint::Distinct(_) => Vec::new(),
     };
     for predictor in &mut found {
         predictor.shares.sort_by(|one, other| other.1.total_cmp(&one.1));

@@ -68,6 +68,7 @@ pub(crate) fn texts(originals: &[&str], most: Option<u32>, rng: &mut Rng) -> Vec
         let length = least.clamp(ordered, ordered.max(200)) as usize;
         let slot = all / originals.len() as u64;
         let first = at as u64 * all / originals.len() as u64;
+        let longer: Vec<&[char]> = original.chars().filter_map(alike).collect();
         let text = (0..slot.max(1)).map(|offset| {
             let mut rest = (first + offset) % all;
             let mut text = vec![0; ordered as usize];
@@ -75,16 +76,32 @@ pub(crate) fn texts(originals: &[&str], most: Option<u32>, rng: &mut Rng) -> Vec
                 *place = characters[usize::try_from(rest % base).expect("below the base")];
                 rest /= base;
             }
-            while text.len() < length {
-                text.push(characters[rng.usize(..characters.len())]);
+            let mut text = String::from_utf8(text).expect("ASCII");
+            // As many bytes, as far as the texts need not be ordered by these.
+            let more = length.saturating_sub(ordered as usize);
+            for at in 0..more {
+                match longer.get(at) {
+                    Some(alike) => text.push(alike[rng.usize(..alike.len())]),
+                    None => text.push(char::from(characters[rng.usize(..characters.len())])),
+                }
             }
-            String::from_utf8(text).expect("ASCII")
+            text
         });
         let mut text = text.take(64);
         let one = text.find(|text| !taken.contains(text.as_str()));
         replaced.push(one.unwrap_or_else(|| another(original.trim_end(), &characters, length, &taken)));
     }
     replaced
+}
+
+/// Letters of two bytes in UTF-8 that take the place of such a letter. The encodings that have one of a script's letters have these.
+fn alike(char: char) -> Option<&'static [char]> {
+    match char {
+        '\u{c0}'..='\u{17f}' => Some(&['ä', 'é', 'ö', 'ü']),
+        '\u{391}'..='\u{3c9}' => Some(&['α', 'δ', 'ε', 'λ', 'ν', 'π', 'σ', 'τ']),
+        '\u{410}'..='\u{44f}' => Some(&['а', 'в', 'д', 'и', 'к', 'н', 'о', 'р', 'с', 'т']),
+        _ => None,
+    }
 }
 
 /// A text of one character that differs from the original; and from all of them, if there is such a text.
@@ -109,6 +126,7 @@ mod tests {
         assert!(replaced.is_sorted());
         for (original, replaced) in originals.iter().zip(&replaced) {
             assert_eq!(original.chars().count(), replaced.chars().count());
+            assert_eq!(original.len(), replaced.len(), "{original} {replaced}");
             assert!(!originals.contains(&replaced.as_str()));
         }
     }

@@ -126,7 +126,10 @@ impl Table {
         };
         let is_of_nulls = match how {
             How::Pairs { pairs } | How::Strata { own: false, pairs, .. } => of_nulls(pairs),
-            How::Strata { own: true, .. } | How::Normal { .. } | How::Stretches { .. } => false,
+            How::Strata { own: true, .. }
+            | How::Parts { .. }
+            | How::Normal { .. }
+            | How::Stretches { .. } => false,
         };
         if !is_of_nulls {
             return wrong(
@@ -173,22 +176,27 @@ fn check_elements(counts: &[u32], elements: &[(String, f64)], others: &Others) -
     }
 }
 
+const WRONG_CUTS: &str = "cuts must be fractions from 0 to 1 in ascending order";
+const WRONG_PARTS: &str = "numbers of parts must not be above the number of cuts";
+
 impl How {
     fn problem(&self) -> Option<&'static str> {
+        let are_wrong = |cuts: &[f64]| !cuts.is_sorted() || !cuts.iter().all(|cut| (0.0..=1.0).contains(cut));
+        let is_above = |part: i32, cuts: &[f64]| usize::try_from(part).is_ok_and(|part| part > cuts.len());
         match self {
-            Self::Strata { cuts, .. }
-                if !cuts.is_sorted() || !cuts.iter().all(|cut| (0.0..=1.0).contains(cut)) =>
-            {
-                Some("cuts must be fractions from 0 to 1 in ascending order")
-            }
+            Self::Strata { cuts, .. } if are_wrong(cuts) => Some(WRONG_CUTS),
+            Self::Parts { cuts, own_cuts, .. } if are_wrong(cuts) || are_wrong(own_cuts) => Some(WRONG_CUTS),
             Self::Strata { cuts, own, pairs }
-                if pairs.iter().any(|(one, other, _)| {
-                    usize::try_from(if *own { *other } else { *one }).is_ok_and(|part| part > cuts.len())
-                }) =>
+                if pairs.iter().any(|(one, other, _)| is_above(if *own { *other } else { *one }, cuts)) =>
             {
-                Some("numbers of parts must not be above the number of cuts")
+                Some(WRONG_PARTS)
             }
-            Self::Pairs { pairs } | Self::Strata { pairs, .. } => {
+            Self::Parts { cuts, own_cuts, pairs }
+                if pairs.iter().any(|(one, other, _)| is_above(*one, cuts) || is_above(*other, own_cuts)) =>
+            {
+                Some(WRONG_PARTS)
+            }
+            Self::Pairs { pairs } | Self::Strata { pairs, .. } | Self::Parts { pairs, .. } => {
                 let all: f64 = pairs.iter().map(|(.., share)| share).sum();
                 let fits =
                     pairs.iter().all(|(one, other, share)| *one >= -1 && *other >= -1 && *share >= 0.0);

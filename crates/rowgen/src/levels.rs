@@ -1,7 +1,9 @@
 //! The correlation of rows and values, and the part of it that rows with equal values contribute.
 
+use serde::{Deserialize, Serialize};
+
 /// Rows with one value, or with several, in the order of the values.
-#[derive(Clone, Copy, Debug, PartialEq)]
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Level {
     /// Share of the rows, relative to the other levels.
     pub share: f64,
@@ -35,6 +37,39 @@ pub fn untied(correlation: f64, rows: u64, levels: &[Level]) -> f64 {
         if tied(middle, rows, &ranges) > correlation { low = middle } else { high = middle }
     }
     of_windows(high)
+}
+
+/// Mutual information of row number and value, nats, where the correlation of row number and rank is `untied`; infinite of no levels.
+///
+/// The windows within which ranks are shuffled tell of a row as much as its number does.
+#[must_use]
+pub fn information(untied: f64, levels: &[Level]) -> f64 {
+    let ranges = ranges(levels);
+    let share = window(untied.abs().min(1.0));
+    if ranges.is_empty() {
+        return f64::INFINITY;
+    }
+    let entropy: f64 = ranges
+        .iter()
+        .map(|range| (range.end - range.begin) * (range.values / (range.end - range.begin)).ln())
+        .sum();
+    if share < LEAST {
+        return entropy;
+    }
+    let (mut begin, mut information) = (0.0, 0.0);
+    while begin < 1.0 - 1e-9 {
+        let end = (begin + share).min(1.0);
+        for range in &ranges {
+            let both = range.end.min(end) - range.begin.max(begin);
+            if both > 0.0 {
+                let all = range.end - range.begin;
+                let values = (range.values * both / all).max(1.0);
+                information += both * (both / values * range.values / all / (end - begin)).ln();
+            }
+        }
+        begin = end;
+    }
+    information.min(entropy)
 }
 
 /// Share of the rows in a window, for a correlation of row number and rank from 0 to 1.
@@ -121,4 +156,23 @@ fn tied(share: f64, rows: f64, ranges: &[Range]) -> f64 {
         begin = end;
     }
     1.0 - lost
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn few_values_tell_less_of_the_row_than_many() {
+        let two = [0.94, 0.06].map(|share| Level { share, values: 1.0 });
+        let many = [Level { share: 1.0, values: 1e6 }];
+        let entropy = -(0.94 * 0.94_f64.ln() + 0.06 * 0.06_f64.ln());
+        assert!((information(1.0, &two) - entropy).abs() < 1e-9);
+        for untied in [0.9, 0.3] {
+            let (few, all) = (information(untied, &two), information(untied, &many));
+            assert!(few > 0.0 && few < entropy && all > 1.5 * few, "{untied}: {few} {all}");
+        }
+        assert!(information(0.0, &two) < 1e-9 && information(0.0, &many) < 1e-9);
+        assert!(information(0.5, &[]).is_infinite());
+    }
 }

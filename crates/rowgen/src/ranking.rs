@@ -3,6 +3,8 @@
 
 use serde::{Deserialize, Serialize};
 
+use crate::levels::Level;
+
 /// Ranks of a column that follow from those of other columns.
 ///
 /// A row's rank in the first column's order comes from the row number. Each link leads from there to the rank in the next
@@ -11,9 +13,11 @@ use serde::{Deserialize, Serialize};
 pub struct Ranking {
     /// Name of the column at the beginning.
     pub first: String,
-    /// Correlation of row number and rank in this column, -1 to 1, without the effect of equal
-    /// values.
+    /// Its correlation with the order of the rows, -1 to 1, as ANALYZE computes it.
     pub correlation: f64,
+    /// Its values in their order; empty if each row has a value of its own.
+    #[serde(default)]
+    pub levels: Vec<Level>,
     /// Fraction of NULLs in this column.
     pub nulls: f64,
     /// The links from one column to the next.
@@ -31,6 +35,18 @@ pub struct Link {
     pub other: Line,
     /// This column's rows in the order of their values.
     pub own: Line,
+    /// This column's correlation with the order of the rows; tables of few rows have it, as far as the dependence allows.
+    #[serde(default)]
+    pub correlated: Option<Correlated>,
+}
+
+/// How the values of a column are correlated with the order of the rows.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Correlated {
+    /// -1 to 1, as ANALYZE computes it.
+    pub correlation: f64,
+    /// The column's values in their order; empty if each row has a value of its own.
+    pub levels: Vec<Level>,
 }
 
 /// All rows in the order of a column's values, cut into strata; rows with NULL are the last stratum.
@@ -87,14 +103,32 @@ impl Ranking {
         if !(-1.0..=1.0).contains(&self.correlation) || !(0.0..=1.0).contains(&self.nulls) {
             return Some("the correlation must be from -1 to 1, and the fraction of NULLs from 0 to 1");
         }
-        self.links.iter().find_map(Link::problem)
+        problem_of_levels(&self.levels).or_else(|| self.links.iter().find_map(Link::problem))
     }
+}
+
+impl Correlated {
+    fn problem(&self) -> Option<&'static str> {
+        if !(-1.0..=1.0).contains(&self.correlation) {
+            return Some("the correlation must be from -1 to 1");
+        }
+        problem_of_levels(&self.levels)
+    }
+}
+
+fn problem_of_levels(levels: &[Level]) -> Option<&'static str> {
+    let is_valid =
+        |level: &Level| (0.0..=1.0).contains(&level.share) && level.values >= 1.0 && level.values.is_finite();
+    let shares: f64 = levels.iter().map(|level| level.share).sum();
+    let are_valid = levels.iter().all(is_valid) && (levels.is_empty() || shares > 0.0);
+    (!are_valid).then_some("values must have shares from 0 to 1, and be 1 or more")
 }
 
 impl Link {
     fn problem(&self) -> Option<&'static str> {
         let line = self.other.problem().or_else(|| self.own.problem());
-        line.or_else(|| match &self.joint {
+        let correlated = self.correlated.as_ref().and_then(Correlated::problem);
+        line.or(correlated).or_else(|| match &self.joint {
             Joint::Cells(cells) => {
                 let exist = |(other, own, _): &(u16, u16, f64)| {
                     usize::from(*other) < self.other.strata() && usize::from(*own) < self.own.strata()

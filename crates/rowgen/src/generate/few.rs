@@ -9,6 +9,8 @@ use crate::random::Stream;
 
 /// Rows of each number, on average, up to which nearly each row has its own.
 const NEARLY_EACH: f64 = 1.5;
+/// Rows for which there must be room, relative to those there are, so that frequent numbers alone have the most.
+const ROOM: f64 = 1.25;
 /// Weight of a number that the weights leave without rows, and that comes nevertheless.
 const LEAST: f64 = 1e-3;
 
@@ -46,7 +48,11 @@ impl Few {
             // Each of the others has rows.
             let weighted = spread.weights.iter().copied().filter(|(weight, _)| *weight > 0.0).collect();
             let spread = Spread { weights: weighted, ..spread.clone() };
-            free.by_density(&weights(&spread, buckets, count, stream), (left, others), least)
+            // ANALYZE lists the lowest ones of numbers with equally many rows as frequent. So no other number has as many as a frequent one, if there is room.
+            let fewer = least.saturating_sub(1);
+            let has_room = fewer as f64 * others as f64 >= ROOM * left as f64;
+            let most = if frequent.is_empty() || !has_room { least } else { fewer };
+            free.by_density(&weights(&spread, buckets, count, stream), (left, others), most)
         };
         let frequent = common.iter().map(|(number, _)| *number).zip(frequent);
         let mut all: Vec<(u64, u64)> = frequent.chain(others).collect();
@@ -276,7 +282,7 @@ mod tests {
         // Narrow buckets have many rows for each number, and none has more than a frequent number.
         let buckets = [(0, 10), (10, 12), (12, 300)];
         let found = few(&[], &[(1, 0.1), (20, 0.07)], &buckets, (1_000, 300, 100));
-        assert!(found.numbers().all(|(number, rows)| rows <= 70 || number == 1));
+        assert!(found.numbers().all(|(number, rows)| rows < 70 || number == 1 || number == 20));
         assert_eq!(found.numbers.len(), 102);
     }
 }

@@ -61,14 +61,8 @@ impl Order {
 
     /// Correlation of row number and place in the order of the values, as ANALYZE computes it.
     fn correlation(&self, levels: &[Level]) -> f64 {
-        let n = self.rows as f64;
-        let mean = (n - 1.0) / 2.0;
         let value = levels::values(levels, self.rows);
-        let mut places: Vec<(u64, u64)> = (0..self.rows).map(|row| (value(self.rank(row)), row)).collect();
-        places.sort_unstable();
-        let products =
-            places.iter().enumerate().map(|(at, (_, row))| (at as f64 - mean) * (*row as f64 - mean));
-        products.sum::<f64>() * 12.0 / (n * (n * n - 1.0))
+        correlation((0..self.rows).map(|row| value(self.rank(row))))
     }
 
     /// Number of ranks.
@@ -88,6 +82,16 @@ impl Order {
         let rank = if count <= 1 { row } else { start + shuffle::place(row - start, count, self.stream) };
         if self.is_descending { self.rows - 1 - rank } else { rank }
     }
+}
+
+/// Correlation of row number and place in the order of the values, as ANALYZE computes it from the values of all rows.
+pub(super) fn correlation(values: impl Iterator<Item = u64>) -> f64 {
+    let mut places: Vec<(u64, u64)> = values.zip(0..).collect();
+    places.sort_unstable();
+    let count = places.len() as f64;
+    let mean = (count - 1.0) / 2.0;
+    let products = places.iter().enumerate().map(|(at, (_, row))| (at as f64 - mean) * (*row as f64 - mean));
+    products.sum::<f64>() * 12.0 / (count * (count * count - 1.0)).max(f64::MIN_POSITIVE)
 }
 
 #[cfg(test)]

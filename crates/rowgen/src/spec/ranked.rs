@@ -2,7 +2,10 @@
 
 use super::amount::real;
 use super::{SpecError, list, syntax};
-use crate::ranking::{Joint, Line, Link, Ranking};
+use crate::levels::Level;
+use crate::ranking::{Correlated, Joint, Line, Link, Ranking};
+
+const CORRELATION: &str = "a correlation from -1 to 1";
 
 /// `by(column,correlation,nulls,links(link,…))`.
 pub(super) fn by(text: &str) -> Result<Ranking, SpecError> {
@@ -17,25 +20,58 @@ pub(super) fn by(text: &str) -> Result<Ranking, SpecError> {
 /// `(column,correlation,nulls,links(link,…)`, and the rest after it.
 pub(super) fn ranking(arguments: &[&str]) -> Result<Ranking, SpecError> {
     let links = list(arguments[3], "links")?.into_iter().map(link).collect::<Result<_, _>>()?;
+    let Correlated { correlation, levels } = if is_correlated(arguments[1]) {
+        correlated(arguments[1])?
+    } else {
+        Correlated { correlation: real(arguments[1], CORRELATION)?, levels: Vec::new() }
+    };
     Ok(Ranking {
         first: syntax::unquoted(arguments[0]),
-        correlation: real(arguments[1], "a correlation from -1 to 1")?,
+        correlation,
+        levels,
         nulls: real(arguments[2], "a fraction from 0 to 1")?,
         links,
     })
+}
+
+fn is_correlated(text: &str) -> bool {
+    syntax::call(text).is_ok_and(|(name, _)| name.eq_ignore_ascii_case("rows"))
+}
+
+/// `rows(correlation,share*values,…)`.
+fn correlated(text: &str) -> Result<Correlated, SpecError> {
+    let arguments = list(text, "rows")?;
+    let Some((correlation, levels)) = arguments.split_first() else {
+        let expected = "rows(correlation,share*values,…)".to_owned();
+        return Err(SpecError::Argument { argument: text.to_owned(), expected });
+    };
+    let levels = levels.iter().map(|text| level(text)).collect::<Result<_, _>>()?;
+    Ok(Correlated { correlation: real(correlation, CORRELATION)?, levels })
+}
+
+/// `share*values`.
+fn level(text: &str) -> Result<Level, SpecError> {
+    let (share, values) = text.split_once('*').ok_or_else(|| SpecError::Argument {
+        argument: text.to_owned(),
+        expected: "a share of the rows with its number of values, such as 0.12*3".to_owned(),
+    })?;
+    Ok(Level { share: real(share, "a share from 0 to 1")?, values: real(values, "a number of values")? })
 }
 
 fn link(text: &str) -> Result<Link, SpecError> {
     let wrong = |reason: &str| SpecError::Syntax { spec: text.to_owned(), reason: reason.to_owned() };
     let fraction = |text: &str| real(text, "a fraction from 0 to 1");
     let plain = |nulls: &str| Ok::<_, SpecError>(Line { nulls: fraction(nulls)?, cuts: Vec::new() });
-    let (joint, name, other, own) = match syntax::call(text).map_err(wrong)? {
+    let (kind, mut arguments) = syntax::call(text).map_err(wrong)?;
+    let last = arguments.pop_if(|last| is_correlated(last));
+    let correlated = last.map(correlated).transpose()?;
+    let (joint, name, other, own) = match (kind, arguments) {
         ("cells", arguments) if arguments.len() == 4 => {
             let cells = list(arguments[3], "pairs")?.into_iter().map(cell).collect::<Result<_, _>>()?;
             (Joint::Cells(cells), arguments[0], line(arguments[1])?, line(arguments[2])?)
         }
         ("normal", arguments) if arguments.len() == 4 => {
-            let correlation = real(arguments[1], "a correlation from -1 to 1")?;
+            let correlation = real(arguments[1], CORRELATION)?;
             (Joint::Normal { correlation }, arguments[0], plain(arguments[2])?, plain(arguments[3])?)
         }
         ("stretches", arguments) if arguments.len() == 6 => {
@@ -46,11 +82,11 @@ fn link(text: &str) -> Result<Link, SpecError> {
         }
         _ => {
             let forms = "write cells(column,line(…),line(…),pairs(…)), normal(column,correlation,nulls,nulls) or \
-                         stretches(column,count,window,share,nulls,nulls)";
+                         stretches(column,count,window,share,nulls,nulls); rows(…) may follow as the last argument";
             return Err(wrong(forms));
         }
     };
-    Ok(Link { name: syntax::unquoted(name), joint, other, own })
+    Ok(Link { name: syntax::unquoted(name), joint, other, own, correlated })
 }
 
 /// `line(nulls,cut,…)`.

@@ -185,6 +185,39 @@ fn errors_name_what_is_wrong_and_what_is_allowed() {
     }
 }
 
+/// The correlation of row number and value.
+fn with_rows(spec: &str) -> f64 {
+    const ROWS: u32 = 400;
+    let columns = vec![Column::new("b", Kind::Int8, values(&Kind::Int8, spec))];
+    let table = Table { name: "t".into(), columns, rows: ROWS.into(), seed: 3 };
+    let mut out = Vec::new();
+    Encoder::new(&table, Format::Text, Constants::Sent).encode(0..ROWS.into(), &mut out);
+    let text = String::from_utf8(out).unwrap();
+    let mut made: Vec<(i64, u32)> = text.lines().map(|line| line.parse().unwrap()).zip(0..).collect();
+    made.sort_unstable();
+    let mean = f64::from(ROWS - 1) / 2.0;
+    let sum: f64 = made
+        .iter()
+        .zip(0_u32..)
+        .map(|((_, row), at)| (f64::from(*row) - mean) * (f64::from(at) - mean))
+        .sum();
+    sum * 12.0 / f64::from(ROWS * (ROWS * ROWS - 1))
+}
+
+#[test]
+fn few_rows_of_a_column_that_follows_another_one_have_its_own_correlation() {
+    let statistics = "statistics(-1,1,common(),histogram(0,499999999,1000000000))";
+    let of = |links: &str| with_rows(&format!("ranked('a',rows(0.6,1*400),0,links({links}),{statistics})"));
+    for (links, wanted) in [
+        ("", 0.6),
+        ("normal('b',0.7,0,0,rows(-0.2,1*400))", -0.2),
+        ("cells('b',line(0,0.5),line(0,0.5),pairs(0:0*0.3,0:1*0.2,1:0*0.2,1:1*0.3),rows(0.35,1*400))", 0.35),
+    ] {
+        let found = of(links);
+        assert!((found - wanted).abs() < 0.01, "{links}: {found}");
+    }
+}
+
 /// Half of the rows have NULL, nearly all of them in the first half of the table, which has the lower values: the other rows have all
 /// values nevertheless.
 #[test]

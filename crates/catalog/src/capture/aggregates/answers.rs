@@ -156,31 +156,18 @@ impl<'a> Counts<'a> {
             .filter(move |row| (0..self.parts.len()).all(|at| is_in(row, at) == columns.contains(&at)))
     }
 
-    /// Values of one column, or its NULLs, with strata of another one; none if these are not paired.
-    fn strata(
-        &self,
-        (at, one): (usize, &PairedColumn),
-        (with, other): (usize, &PairedColumn),
-    ) -> Option<Pair> {
-        let own = [with];
-        let all: Vec<(Option<String>, f64)> = self
-            .of_columns(&own)
-            .map(|row| (row.get::<_, Vec<Option<String>>>("pair")[with].clone(), count(row)))
-            .collect();
-        let stratum = |text: &Option<String>| {
-            text.as_ref().map_or(Some(None), |text| text.parse::<usize>().ok().map(Some))
-        };
+    /// Where the strata of a column end, as fractions of the rows that are not NULL, without the last one; none if all rows are NULL.
+    fn cuts(&self, at: usize) -> Option<Vec<f64>> {
+        let own = [at];
         let mut widths: Vec<f64> = Vec::new();
-        for (text, rows) in &all {
-            if let Some(Some(stratum)) = stratum(text) {
+        for row in self.of_columns(&own) {
+            let values: Vec<Option<String>> = row.get("pair");
+            if let Some(Some(stratum)) = stratum(values[at].as_deref()) {
                 widths.resize(widths.len().max(stratum + 1), 0.0);
-                widths[stratum] += rows;
+                widths[stratum] += count(row);
             }
         }
         let there: f64 = widths.iter().sum();
-        if !one.is_paired(other) || there <= 0.0 {
-            return None;
-        }
         let mut until = 0.0;
         let cut = |width: &f64| {
             until += width / there;
@@ -188,12 +175,34 @@ impl<'a> Counts<'a> {
         };
         let mut cuts: Vec<f64> = widths.iter().map(cut).collect();
         cuts.pop();
+        (there > 0.0).then_some(cuts)
+    }
+
+    /// Values of one column, or its NULLs, with strata of another one; or strata of both. None if these are not paired.
+    fn strata(
+        &self,
+        (at, one): (usize, &PairedColumn),
+        (with, other): (usize, &PairedColumn),
+    ) -> Option<Pair> {
+        if !one.is_paired(other) {
+            return None;
+        }
+        let cuts = self.cuts(with)?;
         let both = [at, with];
-        let shares = self.of_columns(&both).filter_map(|row| {
-            let values: Vec<Option<String>> = row.get("pair");
-            Some((value(one, values[at].as_deref())?, stratum(&values[with])?, count(row) / self.all))
-        });
-        let joint = Joint::Strata { cuts, shares: shares.collect() };
+        let rows = self
+            .of_columns(&both)
+            .map(|row| (row.get::<_, Vec<Option<String>>>("pair"), count(row) / self.all));
+        let joint = if one.by == By::Stratum {
+            let share = |(values, share): (Vec<Option<String>>, f64)| {
+                Some((stratum(values[at].as_deref())?, stratum(values[with].as_deref())?, share))
+            };
+            Joint::Parts { cuts: (self.cuts(at)?, cuts), shares: rows.filter_map(share).collect() }
+        } else {
+            let share = |(values, share): (Vec<Option<String>>, f64)| {
+                Some((value(one, values[at].as_deref())?, stratum(values[with].as_deref())?, share))
+            };
+            Joint::Strata { cuts, shares: rows.filter_map(share).collect() }
+        };
         Some(Pair { columns: (one.column.clone(), other.column.clone()), joint })
     }
 
@@ -201,6 +210,9 @@ impl<'a> Counts<'a> {
         let mut pairs = Vec::new();
         for (at, one) in self.parts.iter().enumerate() {
             for (with, other) in self.parts.iter().enumerate().skip(at + 1) {
+                if one.by == By::There || other.by == By::There {
+                    continue;
+                }
                 if other.by == By::Stratum {
                     pairs.extend(self.strata((at, one), (with, other)));
                     continue;
@@ -219,12 +231,33 @@ impl<'a> Counts<'a> {
                     combinations.push((None, None, 0.0));
                 }
                 if !combinations.is_empty() {
+                    combinations.extend(self.absent((at, with), &combinations));
                     let columns = (one.column.clone(), other.column.clone());
                     pairs.push(Pair { columns, joint: Joint::Common(combinations) });
                 }
             }
         }
         pairs
+    }
+
+    /// Values of one column that no row has with NULL in the other one: at least k rows have them with other values, and fewer than k with NULL.
+    fn absent(&self, (at, with): (usize, usize), there: &[Combination]) -> Vec<Combination> {
+        let mut absent = Vec::new();
+        for (of_nulls, of_values) in [(at, with), (with, at)] {
+            let name = &self.parts[of_nulls].column;
+            let is_there = |part: &PairedColumn| part.by == By::There && part.column == *name;
+            let Some(part) = self.parts.iter().position(is_there) else { continue };
+            for row in self.of_columns(&[of_values, part]) {
+                let values: Vec<Option<String>> = row.get("pair");
+                if let (Some(value), Some("f")) = (values[of_values].clone(), values[part].as_deref()) {
+                    let pair = if of_nulls == at { (None, Some(value)) } else { (Some(value), None) };
+                    if !there.iter().any(|(one, other, _)| (one, other) == (&pair.0, &pair.1)) {
+                        absent.push((pair.0, pair.1, 0.0));
+                    }
+                }
+            }
+        }
+        absent
     }
 
     /// Lists all values of columns that have more than the statistics list, if each has k rows.
@@ -256,6 +289,12 @@ fn value(part: &PairedColumn, text: Option<&str>) -> Option<Option<String>> {
         Some("t") if part.by == By::Null => Some(None),
         value => Some(value.map(str::to_owned)),
     }
+}
+
+/// The number of a stratum as the question gives it; none within for NULL.
+#[expect(clippy::option_option, reason = "the number may be NULL")]
+fn stratum(text: Option<&str>) -> Option<Option<usize>> {
+    text.map_or(Some(None), |text| text.parse().ok().map(Some))
 }
 
 fn count(row: &Row) -> f64 {

@@ -17,7 +17,7 @@ const COUNTED: u64 = 300_000;
 const RANKED: u64 = 50_000;
 /// Columns of a table that are paired.
 const MOST_COLUMNS: usize = 12;
-/// Columns of numbers and times that are cut into strata, and paired with columns of few values and with NULLs; and the strata.
+/// Columns of numbers and times that are cut into strata, and paired with columns of few values, with NULLs and with each other; and the strata.
 const MOST_CUT: usize = 6;
 const STRATA: usize = 16;
 /// Columns whose NULLs are paired.
@@ -68,6 +68,8 @@ pub(super) struct PairedColumn {
 pub(super) enum By {
     /// NULL from all other values.
     Null,
+    /// The same, of a column whose values another part counts.
+    There,
     /// Each value from all others.
     Value,
     /// All values; and how often each occurs, because there are more of them than the statistics list.
@@ -79,16 +81,14 @@ pub(super) enum By {
 impl PairedColumn {
     /// Whether the question counts the pairs of two parts.
     pub(super) fn is_paired(&self, other: &Self) -> bool {
-        match (self.by, other.by) {
-            (By::Stratum, By::Stratum) => false,
-            _ => self.column != other.column,
-        }
+        let is_of_values = |one: By, two: By| one != By::There || matches!(two, By::Value | By::Counted);
+        self.column != other.column && is_of_values(self.by, other.by) && is_of_values(other.by, self.by)
     }
 
     fn sql(&self) -> String {
         let column = identifier(&self.column);
         match (self.by, &self.kind) {
-            (By::Null, _) => format!("{column} IS NULL"),
+            (By::Null | By::There, _) => format!("{column} IS NULL"),
             (By::Stratum, Some(kind)) => {
                 let bounds: Vec<String> =
                     self.bounds.iter().map(|bound| format!("'{}'", bound.replace('\'', "''"))).collect();
@@ -217,7 +217,7 @@ fn nulls(name: &str, facts: &TableFacts) -> Option<Question> {
 
 fn pairs(name: &str, facts: &TableFacts, asked: Aggregates) -> Option<Question> {
     let parts = parts(facts);
-    if parts.len() < 2 {
+    if !parts.iter().any(|one| parts.iter().any(|other| one.is_paired(other))) {
         return None;
     }
     let letters: Vec<String> = (1..=parts.len()).map(|at| format!("c{at}")).collect();
@@ -261,11 +261,34 @@ fn parts(facts: &TableFacts) -> Vec<PairedColumn> {
             has_nulls(statistics).then(|| part(By::Null))
         }
     });
-    let parts: Vec<PairedColumn> = parts.take(MOST_COLUMNS).collect();
-    // Strata are paired with values and NULLs of other columns, not with each other.
+    let mut parts: Vec<PairedColumn> = parts.take(MOST_COLUMNS).collect();
+    // Pairs of a value with NOT NULL have many rows where those with each value have few.
+    let there = free(facts).filter(|(column, statistics)| {
+        let is_counted = |part: &PairedColumn| part.column == column.name && part.by != By::Null;
+        has_nulls(statistics) && parts.iter().any(is_counted)
+    });
+    let there: Vec<PairedColumn> = there
+        .map(|(column, _)| PairedColumn {
+            column: column.name.clone(),
+            by: By::There,
+            bounds: Vec::new(),
+            kind: None,
+        })
+        .collect();
+    parts.extend(there);
+    // Strata are paired with values and NULLs of other columns, and with each other.
     let cut = free(facts).filter_map(|(column, statistics)| cut(column, statistics)).take(MOST_CUT);
-    let cut: Vec<PairedColumn> = cut.filter(|cut| parts.iter().any(|part| part.is_paired(cut))).collect();
     parts.into_iter().chain(cut).collect()
+}
+
+/// Where strata end among so many buckets. The first and the last one are halves: their values are often far apart, and so matter most for sums and
+/// correlations.
+fn ends(buckets: usize) -> Vec<usize> {
+    let even = (1..STRATA).map(|at| at * buckets / STRATA);
+    let first = buckets / STRATA / 2;
+    let last = usize::midpoint((STRATA - 1) * buckets / STRATA, buckets);
+    let all = [first].into_iter().chain(even).chain([last]);
+    all.filter(|at| (1..buckets).contains(at)).collect()
 }
 
 /// Strata with about equally many rows, of a number or time with many values.
@@ -275,8 +298,9 @@ fn cut(column: &ColumnFacts, statistics: &model::Statistics) -> Option<PairedCol
     if has_few(statistics, MOST_VALUES) || matches!(column.role, ColumnRole::Reference { .. }) {
         return None;
     }
-    let mut bounds: Vec<String> =
-        (1..STRATA).map(|at| statistics.bounds[at * buckets / STRATA].clone()).collect();
+    let mut ends = ends(buckets);
+    ends.dedup();
+    let mut bounds: Vec<String> = ends.into_iter().map(|at| statistics.bounds[at].clone()).collect();
     bounds.dedup();
     Some(PairedColumn { column: column.name.clone(), by: By::Stratum, bounds, kind: Some(kind) })
 }
@@ -356,4 +380,20 @@ fn lengths(name: &str, facts: &TableFacts) -> Option<Question> {
     let selected: Vec<String> = columns.iter().map(of_column).collect();
     let sql = format!("SELECT {}\n  FROM {}", selected.join(",\n       "), sample(name, facts, RANKED));
     Some(Question { sql, asks: Asks::Lengths { columns } })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_first_and_the_last_stratum_are_halves() {
+        let found = ends(100);
+        assert_eq!((found[0], found[1], found[2], found.len()), (3, 6, 12, 17));
+        assert_eq!(found[14..], [87, 93, 96]);
+        // Of too few buckets no bucket is halved.
+        let mut few = ends(16);
+        few.dedup();
+        assert_eq!(few, (1..16).collect::<Vec<usize>>());
+    }
 }

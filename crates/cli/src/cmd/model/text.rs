@@ -260,7 +260,9 @@ fn phrase(column: &Column) -> String {
         Some(Follows { column, how: How::Pairs { pairs } }) => {
             format!("; {} pairs with {column}", pairs.len())
         }
-        Some(Follows { column, how: How::Strata { .. } }) => format!("; parts with {column}"),
+        Some(Follows { column, how: How::Strata { .. } | How::Parts { .. } }) => {
+            format!("; parts with {column}")
+        }
         Some(Follows { column, how: How::Normal { correlation, .. } }) => {
             format!("; correlation {correlation:.2} with {column}")
         }

@@ -2,6 +2,7 @@
 
 mod aggregates;
 mod bloat;
+mod follow;
 mod order;
 mod paired;
 mod ranges;

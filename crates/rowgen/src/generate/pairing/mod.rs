@@ -3,7 +3,10 @@
 //! The rows of a key of the first side follow each other in the order of the ranks. Of the second side they get keys at equal distances
 //! on a line on which each key has a length by its frequency. No length is greater than the distance, so that the keys differ.
 
-use super::order::{Order, READ_WHOLE};
+mod seconds;
+
+use self::seconds::Seconds;
+use super::order::{self, Order, READ_WHOLE};
 use super::shuffle;
 use super::spread::{Stretched, count_of, few};
 use super::weights::{Weights, weights};
@@ -18,7 +21,34 @@ pub(super) struct Pairing {
     firsts: Firsts,
     /// None on the first side.
     seconds: Option<Seconds>,
+    within: Option<Within>,
 }
+
+/// An order of the rows of each key of the first side, which otherwise get keys of the second side in ascending order.
+#[derive(Clone, Copy, Debug)]
+struct Within {
+    /// Rows are shuffled within windows of this share of the key's rows.
+    share: f64,
+    stream: Stream,
+}
+
+impl Within {
+    /// The place of a row among so many.
+    fn place(self, row: u64, rows: u64) -> u64 {
+        #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "a share of the rows")]
+        let width = ((rows as f64 * self.share).round() as u64).clamp(1, rows.max(1));
+        let start = row - row % width;
+        let count = width.min(rows.saturating_sub(start));
+        if count > 1 && row < rows { start + shuffle::place(row - start, count, self.stream) } else { row }
+    }
+}
+
+/// The ascending order stays if its correlation is off by at most this.
+const ASCENDING: f64 = 0.02;
+/// The correlation of the second side is otherwise off by at most this, if it can be reached.
+const NEAR: f64 = 0.002;
+/// Widths of windows that are tried.
+const TRIED: u32 = 12;
 
 impl Pairing {
     pub(super) fn new(paired: &Paired, stream: Stream) -> Self {
@@ -32,16 +62,59 @@ impl Pairing {
         }
         let firsts = Firsts::new(ones, rows, used(&others));
         let order = Order::new(stream, rows, first.spread.correlation, &firsts.levels());
-        let seconds = is_second.then(|| Seconds::new(others, firsts.most(), further.further()));
-        Self { order, firsts, seconds }
+        let last = further.further();
+        let seconds = is_second.then(|| Seconds::new(others, firsts.most(), last));
+        let pairing = Self { order, firsts, seconds, within: None };
+        let within =
+            (is_few && is_second).then(|| pairing.within(rows, second.spread.correlation, last.further()));
+        Self { within: within.flatten(), ..pairing }
     }
 
     /// The number of the row's key.
     #[inline]
     pub(super) fn number(&self, row: u64) -> u64 {
+        self.ordered(row, self.within)
+    }
+
+    fn ordered(&self, row: u64, within: Option<Within>) -> u64 {
         let rank = self.order.rank(row);
         let group = self.firsts.group(rank);
-        self.seconds.as_ref().map_or(group.number, |seconds| seconds.number(&group, rank - group.first))
+        let Some(seconds) = &self.seconds else { return group.number };
+        let place = rank - group.first;
+        seconds.number(&group, within.map_or(place, |within| within.place(place, group.rows)))
+    }
+
+    /// The order of the rows of each key by which few rows have nearly this correlation of row number and key of the second side. None if the ascending
+    /// order is near enough.
+    fn within(&self, rows: u64, wanted: f64, stream: Stream) -> Option<Within> {
+        let off = |within: Option<Within>| {
+            order::correlation((0..rows).map(|row| self.ordered(row, within))) - wanted
+        };
+        let ascending = off(None);
+        if ascending <= ASCENDING {
+            return None;
+        }
+        let (mut best, mut best_off) = (None, ascending);
+        // The wider, the less correlated.
+        let (mut low, mut high) = (0.0, 1.0);
+        let mut share = 1.0;
+        for _ in 0..TRIED {
+            let within = Some(Within { share, stream });
+            let found = off(within);
+            if found.abs() < best_off {
+                (best, best_off) = (within, found.abs());
+            }
+            if best_off < NEAR {
+                break;
+            }
+            if found > 0.0 {
+                low = share;
+            } else {
+                high = share;
+            }
+            share = f64::midpoint(low, high);
+        }
+        best
     }
 }
 
@@ -253,120 +326,6 @@ impl Firsts {
     }
 }
 
-/// The keys of the second side, for the rows of one key of the first side.
-#[derive(Clone, Debug)]
-enum Seconds {
-    /// All come equally often: one after the other, in an order that chance decides, and from the first one again.
-    Even { blocks: Vec<Block>, before: Vec<u64>, count: u64, stream: Stream },
-    /// By lines for different numbers of rows, in ascending order of these.
-    Lines { blocks: Vec<Block>, lines: Vec<Line> },
-}
-
-/// A line on which each key has a length by its frequency.
-#[derive(Clone, Debug)]
-struct Line {
-    /// Most rows that get different keys.
-    rows: u64,
-    /// Length of each key of a block.
-    each: Vec<u64>,
-    /// End of each block.
-    until: Vec<u64>,
-}
-
-/// Lengths of lines that follow each other differ by this factor in the number of rows.
-const APART: f64 = 1.25;
-/// About the length of a line, binary digits.
-const DIGITS: u32 = 52;
-
-impl Seconds {
-    /// `most` is the greatest number of rows of a key of the first side, at most the number of keys of the blocks.
-    fn new(blocks: Vec<Block>, most: u64, stream: Stream) -> Self {
-        let shares = || blocks.iter().map(|block| block.share);
-        let (least, greatest) = (shares().fold(f64::INFINITY, f64::min), shares().fold(0.0, f64::max));
-        if greatest - least <= 1e-6 * greatest {
-            let before = blocks.iter().scan(0, |sum, block| {
-                *sum += block.numbers;
-                Some(*sum - block.numbers)
-            });
-            return Self::Even { before: before.collect(), count: used(&blocks), blocks, stream };
-        }
-        #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "a number of rows")]
-        let up = |rows: f64| (rows as u64).clamp(1, most);
-        // Up to so many rows no key has to give away any of its share.
-        let mut rows = up(1.0 / greatest);
-        let mut lines = vec![Line::new(&blocks, rows)];
-        while rows < most {
-            rows = up((rows as f64 * APART).ceil().max(rows as f64 + 1.0));
-            lines.push(Line::new(&blocks, rows));
-        }
-        Self::Lines { blocks, lines }
-    }
-
-    /// The number of the key of one of the group's rows.
-    fn number(&self, group: &Group, row: u64) -> u64 {
-        match self {
-            Self::Even { blocks, before, count, stream } => {
-                // A place further in each round, so that other keys come together.
-                let at = (u128::from(group.first) + u128::from(group.first / count) + u128::from(row))
-                    % u128::from(*count);
-                let at = u64::try_from(at).unwrap_or_default();
-                let at = if *count > 1 { shuffle::place(at, *count, *stream) } else { 0 };
-                let block = before.partition_point(|before| *before <= at) - 1;
-                blocks[block].number(at - before[block])
-            }
-            Self::Lines { blocks, lines } => {
-                let line = &lines[lines.partition_point(|line| line.rows < group.rows).min(lines.len() - 1)];
-                let (block, within) = line.at(group.number, row, group.rows);
-                blocks[block].number(within)
-            }
-        }
-    }
-}
-
-impl Line {
-    fn new(blocks: &[Block], rows: u64) -> Self {
-        let most = (1 << DIGITS.saturating_sub(64 - rows.leading_zeros()).max(1)).min(1 << DIGITS);
-        let length = most as f64 * rows as f64;
-        let shares = capped(blocks, 1.0 / rows as f64);
-        #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "a share of the length")]
-        let mut each: Vec<u64> =
-            shares.iter().map(|share| ((share * length).ceil() as u64).clamp(1, most)).collect();
-        let total =
-            |each: &[u64]| -> u64 { each.iter().zip(blocks).map(|(each, block)| each * block.numbers).sum() };
-        // Rounding must not make a key longer than the distance of two rows.
-        loop {
-            let distance = total(&each) / rows;
-            if each.iter().all(|each| *each <= distance) {
-                break;
-            }
-            for each in &mut each {
-                *each = (*each).min(distance.max(1));
-            }
-        }
-        let until = each.iter().zip(blocks).scan(0, |sum, (each, block)| {
-            *sum += each * block.numbers;
-            Some(*sum)
-        });
-        Self { rows, until: until.collect(), each }
-    }
-
-    /// The block, and the key in it, of a row of a group with so many rows.
-    fn at(&self, group: u64, row: u64, rows: u64) -> (usize, u64) {
-        // Groups that follow each other begin at places from all over a distance.
-        let begin = group.wrapping_mul(GOLDEN) >> 32;
-        let length = self.until[self.until.len() - 1];
-        let place =
-            ((u128::from(row) << 32) + u128::from(begin)) * u128::from(length) / (u128::from(rows) << 32);
-        let place = u64::try_from(place).unwrap_or(length - 1);
-        let block = self.until.partition_point(|until| *until <= place).min(self.until.len() - 1);
-        let before = block.checked_sub(1).map_or(0, |before| self.until[before]);
-        (block, (place - before) / self.each[block])
-    }
-}
-
-/// 2^64 divided by the golden ratio.
-const GOLDEN: u64 = 0x9E37_79B9_7F4A_7C15;
-
 /// A number times one number by another.
 fn scaled(number: u64, times: u64, by: u64) -> u64 {
     u64::try_from(u128::from(number) * u128::from(times) / u128::from(by.max(1))).unwrap_or(u64::MAX)
@@ -435,6 +394,9 @@ mod tests {
         }
         let seconds = counts(pairs.iter().map(|pair| pair.1));
         assert!(seconds.len() > 3_480, "{}", seconds.len());
+        // In ascending order of the tracks of each playlist, the correlation would be higher.
+        let found = order::correlation(pairs.iter().map(|pair| pair.1));
+        assert!((found - 0.2).abs() < 0.02, "{found}");
     }
 
     #[test]
