@@ -227,7 +227,12 @@ fn requests_that_cannot_be_met_touch_nothing_and_name_the_remedy() {
         ("fill 1GB --schema s --streams 500".to_owned(), 2, "give at most 94"),
         ("fill 5MB --schema s --json /no/such/x".to_owned(), 2, "there is no directory /no/such; check"),
         (format!("fill 50MB -d {guest}"), 2, "guest may not create tables in schema public"),
-        (format!("fill 50MB -d {guest} --schema new"), 2, "guest may not create it in database"),
+        (
+            format!("fill 50MB -d {guest} --schema new"),
+            2,
+            "have the owner of the database run GRANT CREATE ON DATABASE postgres TO guest, or a superuser CREATE SCHEMA new \
+             AUTHORIZATION guest",
+        ),
         (format!("fill 50MB -d {guest} --instance default"), 2, "leave out the connection string of -d"),
         (format!("fill 50MB {nobody_s_port}"), 1, "127.0.0.1"),
         ("fill 50MB -d hots=x".to_owned(), 2, "hots"),
