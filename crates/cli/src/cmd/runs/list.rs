@@ -168,13 +168,15 @@ fn of_figures(verb: &str, found: Vec<(Figure, f64)>) -> String {
     };
     let Some((best, number)) = same.iter().min_by(order) else { return "-".to_owned() };
     let of = if same.len() > 1 { format!(", best of {}", same.len()) } else { String::new() };
+    if best.unit == FigureUnit::Times {
+        return format!("{}: {}{of}", best.config, human::figure(best.unit, *number));
+    }
     format!("{}: {}{of}", value(best, *number), best.config)
 }
 
-/// The figure's name and value; a multiple of another time says so itself.
+/// The figure's name and value.
 fn value(figure: &Figure, value: f64) -> String {
-    let value = human::figure(figure.unit, value);
-    if figure.unit == FigureUnit::Times { value } else { format!("{} {value}", figure.name) }
+    format!("{} {}", figure.name, human::figure(figure.unit, value))
 }
 
 fn document(saved: &Saved) -> Value {
@@ -209,6 +211,18 @@ mod tests {
         assert_eq!(short(ids[0], &ids), ids[0]);
         assert_eq!(short(ids[2], &ids), "20261124T081828Z");
         assert_eq!(short(ids[0], &[ids[0], ids[2]]), "20261124T081827Z");
+    }
+
+    #[test]
+    fn the_result_of_micro_names_the_candidate_before_its_multiple() {
+        let multiple = |config: &str, times: f64| {
+            (Figure { config: config.to_owned(), name: "times".to_owned(), unit: FigureUnit::Times }, times)
+        };
+        assert_eq!(of_figures("micro", vec![multiple("abs(i)", 0.4)]), "abs(i): 0.400 × the first");
+        assert_eq!(
+            of_figures("micro", vec![multiple("f(i)", 2.9), multiple("g(i)", 3.0)]),
+            "f(i): 2.900 × the first, best of 2"
+        );
     }
 
     #[test]
