@@ -327,6 +327,11 @@ pub(crate) fn comparison(baseline: &Baseline, request: &Request, run: &Run) -> S
     }
     align_right(&mut table, 1..4);
     let mut text = format!("\nbeside the baseline of {}\n\n{}", baseline.started_at(), trimmed(&table));
+    if let Some([then, now]) = baseline.tables(&run.trials).map(|both| both.map(whole_bytes))
+        && then != now
+    {
+        let _ = write!(text, "\nnow: scaled to the baseline's table of {then} (this one has {now})");
+    }
     text += "\n\none run on each side gives no verdict: run both sides in turn with pgrig ab";
     let release = |version: &str| version.split(" on ").next().unwrap_or_default().to_owned();
     let (then, now) = (release(baseline.server()), release(&run.environment.server.version));
