@@ -356,6 +356,23 @@ fn psql_of_an_instance_or_an_address_is_refused_with_the_option() {
 }
 
 #[test]
+fn the_value_of_a_setting_after_a_space_gets_an_equals_sign() {
+    let rig = Rig::new();
+    for command in
+        ["server start --set work_mem 64MB", "fill 1GB --set work_mem 64MB", "fill 1GB --set=work_mem 64MB"]
+    {
+        let ran = rig.run(command);
+        assert_eq!(ran.code, Some(2), "{command}: {ran:#?}");
+        assert!(
+            ran.stderr.contains("unexpected argument 64MB: write --set work_mem=64MB"),
+            "{command}: {ran:#?}"
+        );
+    }
+    let ran = rig.run("server start --set work_mem=64MB old");
+    assert!(ran.stderr.contains("to name an instance, give --instance old"), "{ran:#?}");
+}
+
+#[test]
 fn a_part_by_variables_names_them() {
     let rig = Rig::new();
     let mut command = rig.command("tps -S -t 1");

@@ -323,6 +323,7 @@ fn argument(words: &[String], error: &Error) -> Option<String> {
     intended::help(words)
         .or_else(|| option_of_pgbench(words, argument))
         .or_else(equals)
+        .or_else(|| misplaced::setting(words, argument))
         .or_else(|| unit(words, argument))
         .or_else(|| negative(words, argument))
         .or_else(|| elsewhere::remedy(words, argument))
