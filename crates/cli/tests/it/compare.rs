@@ -342,7 +342,7 @@ fn commands_that_cannot_be_judged_are_refused_before_anything_runs() {
         ("", ["pgrig tps -S", "pgrig size 1GB"], "give one of fill, blockio"),
         ("", ["pgrig ddl m.sql --schema-file s.sql", "pgrig tps"], "give one of fill, blockio"),
         ("", ["pgrig backup rehearse -d a", "pgrig tps"], "give one of fill, blockio"),
-        ("", ["pgrig tps -S", "pgrig blockio 1GB"], "command a runs another pgrig command"),
+        ("", ["pgrig tps -S", "pgrig fill 1GB"], "command a runs another pgrig command"),
         ("", ["pgrig tps --json x", "pgrig tps"], "leave out --json and --label"),
         ("", ["pgrig tps --explain", "pgrig tps"], "only shows a plan"),
         (
