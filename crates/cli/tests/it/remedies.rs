@@ -368,6 +368,9 @@ fn the_value_of_a_setting_after_a_space_gets_an_equals_sign() {
             "{command}: {ran:#?}"
         );
     }
+    let ran = rig.run("tps --matrix work_mem=4MB 64MB -d shop");
+    let said = "unexpected argument 64MB: to add a level, give --matrix work_mem=4MB,64MB";
+    assert!(ran.code == Some(2) && ran.stderr.contains(said), "{ran:#?}");
     let ran = rig.run("server start --set work_mem=64MB old");
     assert!(ran.stderr.contains("to name an instance, give --instance old"), "{ran:#?}");
 }

@@ -99,7 +99,8 @@ pub(crate) fn remedied(arguments: &[OsString], mut error: Error) -> Error {
         ErrorKind::ArgumentConflict => two_amounts(&error)
             .or_else(|| two_persistences(&error))
             .or_else(|| two_kinds(&error))
-            .or_else(|| two_migrations(&words, &error)),
+            .or_else(|| two_migrations(&words, &error))
+            .or_else(|| second_level(&words, &error)),
         ErrorKind::TooManyValues => port_of_tcp(&words),
         _ => None,
     };
@@ -210,6 +211,19 @@ fn two_migrations(words: &[String], error: &Error) -> Option<String> {
     let is_command = names.iter().any(|name| name.starts_with("--command"));
     let is_ddl = words.first().is_some_and(|verb| verb == "ddl");
     (is_ddl && is_command).then(|| format!("{TWO_MIGRATIONS}\n"))
+}
+
+/// A level of an axis after a space, which `tps` takes for a database beside -d: `--matrix work_mem=4MB 64MB`.
+fn second_level(words: &[String], error: &Error) -> Option<String> {
+    let is_database = conflicting(error)?.iter().any(|name| name == "[DBNAME]");
+    let (axis, level) = words.windows(3).filter(|_| is_database).find_map(|three| match three {
+        [option, axis, level] if option == "--matrix" && axis.contains('=') && !level.starts_with('-') => {
+            Some((axis, level))
+        }
+        _ => None,
+    })?;
+    let levels = shown(&[format!("{axis},{level}")]);
+    Some(format!("unexpected argument {level}: to add a level, give --matrix {levels}\n"))
 }
 
 /// An argument that is not UTF-8, where only text is possible.
