@@ -14,6 +14,7 @@ use std::ffi::OsString;
 
 use clap::error::{ContextKind, ContextValue, ErrorKind};
 use clap::{Command, CommandFactory, Error};
+use server::quote::shell_word;
 
 use crate::app::command_line::{has_password, shown};
 use crate::app::size::Size;
@@ -22,7 +23,7 @@ use crate::cmd::mistakes::number::{negative, number, unit};
 use crate::cmd::tps::args::instead_of;
 
 /// Words that users give instead of a verb, with the command that they mean.
-const INSTEAD: [(&[&str], &str); 20] = [
+const INSTEAD: [(&[&str], &str); 24] = [
     (
         &["init", "load", "generate", "populate", "seed", "data"],
         "pgrig fill SIZE makes test data; pgrig fill --scale N makes pgbench's tables",
@@ -52,9 +53,16 @@ const INSTEAD: [(&[&str], &str); 20] = [
     (&["check", "info", "env", "config", "setup"], "pgrig doctor shows which verbs work here"),
     (&["diff", "cmp"], "use pgrig compare BASELINE CANDIDATE"),
     (&["new", "serve", "unlog", "template"], "use pgrig testdb new, serve or unlog"),
+    (&["history", "results", "export", "rm"], "use pgrig runs list, show, rm, prune, export or import"),
+    (&["show"], "use pgrig runs show RUN, or pgrig model show FILE"),
     (
-        &["history", "results", "export", "import", "rm", "show"],
-        "use pgrig runs list, show, rm, prune, export or import",
+        &["import"],
+        "pgrig runs import FILE adds saved runs; pgrig testdb new --from FILE loads a dump; pgrig fill --ddl FILE fills the tables of a dump",
+    ),
+    (&["capture"], "use pgrig model capture -d DBNAME -o FILE"),
+    (
+        &["uninstall"],
+        "pgrig server destroy --instance NAME deletes an instance; then delete the program, and the directory that pgrig doctor shows as home",
     ),
     (&["matrix"], "use pgrig tps --matrix durability"),
     (&["ladder"], "use pgrig fill --ladder SIZE"),
@@ -264,6 +272,10 @@ fn verb(words: &[String], error: &Error) -> Option<String> {
         return Some(format!("there is no command {word}: did you mean {meant}?\n"));
     }
     let path = path(words);
+    let small = word.to_lowercase();
+    if commands(words).contains(&small) {
+        return Some(format!("there is no command {word}: did you mean {path} {small}?\n"));
+    }
     if let Some(suggested) = suggested(error) {
         return Some(format!("there is no command {word}: did you mean {path} {suggested}?\n"));
     }
@@ -278,6 +290,7 @@ fn verb(words: &[String], error: &Error) -> Option<String> {
         ));
     }
     let names = commands(words);
+    let word = shell_word(word);
     Some(format!("{path} has no command {word}: give one of {}\n", names.join(", ")))
 }
 
