@@ -318,7 +318,9 @@ fn what_cannot_be_changed_is_refused() {
             assert!(error.is_usage(), "{error:?}");
             error.to_string()
         };
-        assert!(look(&["no_such"], &server.target).await.contains("no setting \"no_such\""));
+        assert!(look(&["no_such"], &server.target).await.contains("no setting \"no_such\": give a name"));
+        let error = look(&["WorkMem"], &server.target).await;
+        assert!(error.contains("no setting \"WorkMem\"; did you mean work_mem?"), "{error}");
         assert!(look(&["block_size"], &server.target).await.contains("fixed"));
         assert!(look(&["search_path"], &server.target).await.contains("list"));
         let error = look(&["shared_buffers"], &server.target).await;

@@ -175,7 +175,11 @@ fn what_cannot_be_is_said() {
         (format!("model capture --instance default -d postgres -o {model}.new"), "there is no table"),
         (
             format!("model capture --instance default -d original --schema none -o {model}.new"),
-            "there is no table in schema none",
+            "there is no table in schema none: give another database with -d, or another --schema",
+        ),
+        (
+            format!("model capture --instance default -d original --schema App -o {model}.new"),
+            "there is no table in schema App; did you mean --schema app?",
         ),
         (
             format!("model capture --instance default -d blank -o {model}.new"),
