@@ -10,13 +10,10 @@ use crate::cmd::tps::database;
 /// The remedy for the value of a setting after a space: `--set work_mem 64MB`.
 pub(super) fn setting(words: &[String], value: &str) -> Option<String> {
     let at = words.iter().rposition(|word| word == value)?;
-    let name = match &words[..at] {
-        [.., option, name] if option == "--set" => name.as_str(),
-        [.., option] => option.strip_prefix("--set=")?,
-        [] => return None,
-    };
+    let [.., option, name] = &words[..at] else { return None };
     let set = shown(&[format!("{name}={value}")]);
-    (!name.contains('=')).then(|| format!("unexpected argument {value}: write --set {set}\n"))
+    let is_it = option == "--set" && !name.contains('=');
+    is_it.then(|| format!("unexpected argument {value}: write --set {set}\n"))
 }
 
 /// The remedy for a word in the wrong place, or one that needs an option before it.
