@@ -28,7 +28,7 @@ fn it_creates_and_starts_nothing() {
 #[test]
 fn an_instance_of_another_pgrig_process_is_in_use() {
     let rig = Rig::new();
-    rig.done("fill 5MB");
+    rig.done("fill --scale 1");
     let running = rig.spawn("tps -T 600");
     let pid = running.pid().as_raw();
     until("pgrig tps owns the server", || rig.status()["owner_pid"] == pid);
