@@ -194,12 +194,7 @@ fn transactions(arguments: &TpsArgs, request: &Request, outcome: &Outcome) -> St
         row("due", due, 0, "had a scheduled start".to_owned());
     }
     if counts.retried > 0 {
-        row(
-            "retried",
-            counts.retried,
-            due,
-            format!("with {} retries", grouped(counts.retries)),
-        );
+        row("retried", counts.retried, due, format!("with {} retries", grouped(counts.retries)));
     }
     if let Some(limit) = &limit {
         row(
