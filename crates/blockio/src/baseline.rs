@@ -93,6 +93,11 @@ impl Baseline {
             .collect()
     }
 
+    /// Bytes of the baseline's table, to which [`Baseline::compare`] scales, and of the table of the present trials.
+    pub fn tables(&self, trials: &[Trial]) -> Option<[f64; 2]> {
+        Some([heap(&self.run.trials)?, heap(trials)?])
+    }
+
     /// Settings that differed in the baseline.
     pub fn differing_settings(&self, now: &[Setting]) -> Vec<Difference> {
         differing_settings(&self.run.environment.server.settings, now)

@@ -224,7 +224,8 @@ fn seconds_or_wal(observation: &Observation) -> Option<(&str, FigureUnit, f64)> 
 
 /// Figures per row, because pgrig chose the number of timed rows: each candidate's time, and its
 /// own time as a multiple of the first candidate's. The own time does not include the empty loop. A
-/// candidate that takes no longer than the empty loop has no multiple.
+/// candidate that takes no longer than the empty loop has no multiple. The multiple is the one that
+/// the run has reported, if it has.
 fn of_micro(run: &Run) -> Vec<(Figure, f64)> {
     let rounds: Vec<&Trial> = run.trials.iter().filter(|trial| trial.config == ROUND).collect();
     let Some(first) = rounds.first() else { return Vec::new() };
@@ -238,11 +239,16 @@ fn of_micro(run: &Run) -> Vec<(Figure, f64)> {
         let own = typical(&|round| Some(by_row(round, name)? - by_row(round, EMPTY).unwrap_or(0.0)))?;
         (own > 0.0).then_some(own)
     };
+    let unmeasurable = unmeasurable(run);
+    let is_measurable = |name: &&str| !unmeasurable.contains(name);
     let candidates = names_of_candidates(run);
     let mut found = Vec::new();
-    if let Some(baseline) = candidates.first().and_then(|name| own(name)) {
-        let ratio = |name: &&str| Some((Figure::new(name, TIMES, FigureUnit::Times), own(name)? / baseline));
-        found.extend(candidates[1..].iter().filter_map(ratio));
+    if let Some(first) = candidates.first().filter(|name| is_measurable(name))
+        && let Some(baseline) = own(first)
+    {
+        let ratio = |name: &str| reported(run, first, name).or_else(|| Some(own(name)? / baseline));
+        let figure = |name: &&str| Some((Figure::new(name, TIMES, FigureUnit::Times), ratio(name)?));
+        found.extend(candidates[1..].iter().filter(|name| is_measurable(name)).filter_map(figure));
     }
     for observation in &first.observations {
         let name = observation.name.as_str();
@@ -255,6 +261,23 @@ fn of_micro(run: &Run) -> Vec<(Figure, f64)> {
         found.extend(value.map(|value| (Figure::new(ROUND, name, unit), value)));
     }
     found
+}
+
+/// Candidates of a run of `micro` whose own time does not differ from that of the empty loop.
+pub fn unmeasurable(run: &Run) -> Vec<&str> {
+    let events = run.trials.iter().flat_map(|trial| &trial.events).map(|event| &event.what);
+    let those =
+        events.filter(|what| what["event"] == "own-time" && what["measurable"].as_bool() == Some(false));
+    those.filter_map(|what| what["candidate"].as_str()).collect()
+}
+
+/// The multiple that the run has reported in its verdict; none if it had too few rounds for one.
+fn reported(run: &Run, first: &str, name: &str) -> Option<f64> {
+    let mut events = run.trials.iter().flat_map(|trial| &trial.events).map(|event| &event.what);
+    let is_it = |what: &&serde_json::Value| {
+        what["event"] == "verdict" && what["candidate"] == name && what["baseline"] == first
+    };
+    Some(1.0 + events.find(is_it)?["relative"]["value"].as_f64()?)
 }
 
 /// Names of the candidates in the order of the request (observations are in random order).

@@ -67,7 +67,7 @@ pub fn figure(unit: FigureUnit, value: f64) -> String {
         }
         FigureUnit::PerSecond => format!("{}/s", digits(value)),
         FigureUnit::PerTransaction => format!("{value:.3}"),
-        FigureUnit::Times => format!("{value:.3} times"),
+        FigureUnit::Times => format!("{value:.3} × the first"),
     }
 }
 

@@ -37,7 +37,7 @@ mod threshold;
 mod verdict;
 
 pub use censored::{Censored, Quantile, Skipped};
-pub use figure::{Better, Figure, FigureUnit, figures, judged_among, judged_figures};
+pub use figure::{Better, Figure, FigureUnit, figures, judged_among, judged_figures, unmeasurable};
 pub use history::{Shift, shift};
 pub use increment::{Increment, PackedLatencies};
 pub use latencies::{Latencies, LatenciesError, Percentile, Percentiles};

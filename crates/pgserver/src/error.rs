@@ -58,7 +58,7 @@ pub enum Error {
         remedy: String,
     },
     /// The binaries could not be fetched.
-    #[error("pgrig cannot download PostgreSQL {version}: {cause}; {}", fetch_remedy(system.as_ref()))]
+    #[error("pgrig cannot download PostgreSQL {}: {cause}; {}", release(version), fetch_remedy(system.as_ref()))]
     Fetch {
         /// For instance `18.6.0`.
         version: String,
@@ -69,8 +69,9 @@ pub enum Error {
     },
     /// The binaries are not there, and downloading is off.
     #[error(
-        "PostgreSQL {version} is not installed, and PGRIG_FETCH=never forbids downloading it: unset PGRIG_FETCH, or bring \
-         the archive from another machine (pgrig server fetch --from FILE){}",
+        "PostgreSQL {} is not installed, and PGRIG_FETCH=never forbids downloading it: unset PGRIG_FETCH, or bring the \
+         archive from another machine (pgrig server fetch --from FILE){}",
+        release(version),
         system.as_ref().map_or_else(String::new, |(bin, version)| format!(
             ", or use the installed PostgreSQL {version}: --pg-bin {}",
             crate::files::shell_quoted(bin)
@@ -433,6 +434,11 @@ impl<T, E: Into<io::Error>> OnPath<T> for std::result::Result<T, E> {
     fn on(self, action: &'static str, path: &Path) -> Result<T> {
         self.map_err(|source| Error::Io { action, path: path.to_owned(), source: source.into() })
     }
+}
+
+/// The version of PostgreSQL in an archive's version, whose third number counts archives: `18.6` of `18.6.0`.
+fn release(version: &str) -> &str {
+    version.match_indices('.').nth(1).map_or(version, |(at, _)| &version[..at])
 }
 
 fn in_use(instance: &str, pid: u32, is_keeper: bool) -> String {

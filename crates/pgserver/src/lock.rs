@@ -63,7 +63,7 @@ impl InUse {
                 Some(Holder { pid, purpose }) => {
                     let patience = if purpose == Purpose::Owning { GRACE } else { PATIENCE };
                     if waited > patience {
-                        return Err(Error::InUse { instance, pid, is_keeper: is_keeper(pid) });
+                        return Err(refusal(instance, pid));
                     }
                     if purpose != Purpose::Owning && !told {
                         told = true;
@@ -108,6 +108,11 @@ pub(crate) fn holder(dir: &Path) -> Option<Holder> {
     }
     let file = LockFile::open(&path).ok()?;
     if file.is_held().ok()? { signed(&file) } else { None }
+}
+
+/// The error of a command that needs the instance of another pgrig process.
+pub(crate) fn refusal(instance: String, pid: u32) -> Error {
+    Error::InUse { instance, pid, is_keeper: is_keeper(pid) }
 }
 
 /// Whether the process is the keeper of `pgrig testdb` in the background, by its command line.

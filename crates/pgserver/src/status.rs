@@ -3,7 +3,7 @@
 use crate::files::disk_usage;
 use crate::pidfile::PidFile;
 use crate::record::{InstanceRecord, ServerRecord};
-use crate::{Profile, Result, Version, lock, process};
+use crate::{Error, Profile, Result, Version, lock, process};
 use serde::{Deserialize, Serialize};
 use std::path::{Path, PathBuf};
 
@@ -29,6 +29,14 @@ pub struct Status {
     /// Whether there is data, and whether a server runs.
     #[serde(flatten)]
     pub state: InstanceState,
+}
+
+impl Status {
+    /// The error of a command that needs the instance now; none if no other pgrig process owns its server.
+    pub fn in_use(&self) -> Option<Error> {
+        let InstanceState::Running(server) = &self.state else { return None };
+        server.owner_pid.map(|pid| lock::refusal(self.instance.clone(), pid))
+    }
 }
 
 /// Whether there is an instance and whether it runs; tagged `state` in JSON.

@@ -115,7 +115,8 @@ pub enum Problem {
 impl Display for ScriptError {
     fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
         if self.line == 0 {
-            return write!(f, "{} for script \"{}\"", self.problem, self.script);
+            let remedy = if self.problem == Problem::Empty { ": write an SQL command into it" } else { "" };
+            return write!(f, "{} for script \"{}\"{remedy}", self.problem, self.script);
         }
         write!(f, "{}:{}: {}", self.script, self.line, self.problem)?;
         if let Some(command) = &self.command {

@@ -76,7 +76,7 @@ pub enum SurveyError {
     /// The role may not create the schema.
     #[error(
         "schema {schema} does not exist, and role {role} may not create it in database {database}: have the owner of the \
-         database run CREATE SCHEMA {schema} AUTHORIZATION {role} or GRANT CREATE ON DATABASE {database} TO {role}",
+         database run GRANT CREATE ON DATABASE {database} TO {role}, or a superuser CREATE SCHEMA {schema} AUTHORIZATION {role}",
         schema = shown(schema),
         database = shown(database),
         role = shown(role)

@@ -56,6 +56,14 @@ pub struct Survey {
 }
 
 impl Survey {
+    /// The role, if only its rights hide the server's disk, as far as pgrig can tell: the server seems to run on this
+    /// machine, and the role may not read `data_directory`.
+    pub fn restricted_role(&self) -> Option<&str> {
+        let is_hidden =
+            self.data_directory.is_none() && self.server.data_directory.is_none() && !self.site.remote;
+        is_hidden.then_some(self.server.role.as_str())
+    }
+
     /// Looks at any server, a standby too. `pgrig` is pgrig's own version, for the run document.
     ///
     /// # Errors

@@ -114,7 +114,10 @@ async fn in_transaction<T>(
 async fn read_all(client: &Client, schema: Option<&str>) -> Result<(Facts, Vec<TableInfo>), CatalogError> {
     let rows = client.query(include_str!("tables.sql"), &[&schema]).await?;
     if rows.is_empty() {
-        return Err(CatalogError::NothingToModel { schema: schema.map(str::to_owned) });
+        let alike =
+            "SELECT min(nspname::text) FROM pg_namespace WHERE lower(nspname) = lower($1) AND nspname <> $1";
+        let alike = client.query_one(alike, &[&schema]).await?.get(0);
+        return Err(CatalogError::NothingToModel { schema: schema.map(str::to_owned), alike });
     }
     let head = "SELECT 'PostgreSQL ' || current_setting('server_version') AS server, \
                 to_char(now(), 'YYYY-MM-DD HH24:MI:SS\"Z\"') AS captured, \

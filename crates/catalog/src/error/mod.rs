@@ -81,12 +81,18 @@ pub enum CatalogError {
     },
     /// The schema, or the database, has no table for a model.
     #[error(
-        "there is no table{}: give another database with -d, or another --schema",
-        schema.as_ref().map_or_else(String::new, |schema| format!(" in schema {schema}"))
+        "there is no table{}{}",
+        schema.as_ref().map_or_else(String::new, |schema| format!(" in schema {schema}")),
+        alike.as_ref().map_or_else(
+            || ": give another database with -d, or another --schema".to_owned(),
+            |alike| format!("; did you mean --schema {alike}?")
+        )
     )]
     NothingToModel {
         /// The schema, if one was named.
         schema: Option<String>,
+        /// A schema whose name differs in upper case only.
+        alike: Option<String>,
     },
     /// COPY does not work under row-level security.
     #[error(

@@ -5,6 +5,7 @@ pub(crate) mod args;
 pub(crate) mod bar;
 pub(crate) mod command_line;
 pub(crate) mod conduct;
+pub(crate) mod disk;
 pub(crate) mod duration;
 pub(crate) mod exit;
 pub(crate) mod failure;

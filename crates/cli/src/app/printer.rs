@@ -66,10 +66,11 @@ impl Printer {
         let Some((rows, columns)) = terminal.size_checked().filter(|_| terminal.is_term()) else {
             return Ok(());
         };
+        let text = format!("the result again:\n{}", text.trim_start_matches('\n'));
         // The shell's prompt takes a line.
         let room = usize::from(rows).saturating_sub(1);
         let is_gone = OutputPosition::here().0 - place.0 > room;
-        let fits = wrapped(text, columns.into()).lines().count() < room;
+        let fits = wrapped(&text, columns.into()).lines().count() < room;
         if is_gone && fits { self.result(text) } else { Ok(()) }
     }
 

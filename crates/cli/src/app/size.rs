@@ -2,6 +2,8 @@
 
 use std::str::FromStr;
 
+use measure::human;
+
 /// A number of bytes, read with a unit: B, kB … TB are powers of 1000; KiB … TiB are powers of
 /// 1024.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -18,6 +20,9 @@ const UNITS: [(&str, u64); 9] = [
     ("gib", 1 << 30),
     ("tib", 1 << 40),
 ];
+
+/// From this number on, a size without a unit is a number of bytes rather than of a larger unit.
+const LIKELY_BYTES: u64 = 10_000;
 
 /// The advice for a name in place of a size.
 const DATABASE: &str = "; to name a database, give -d ";
@@ -55,6 +60,15 @@ impl FromStr for Size {
         let unit = unit.trim().to_ascii_lowercase();
         if unit.is_empty() && number == 0.0 {
             return Err(format!("\"{text}\" is not a size: give one above 0, like 500MB, 1.5GB or 20GiB"));
+        }
+        if unit.is_empty()
+            && let Ok(bytes) = text.parse::<u64>()
+            && bytes >= LIKELY_BYTES
+        {
+            return Err(format!(
+                "\"{text}\" has no unit: if these are bytes, write {text}B ({})",
+                human::bytes(bytes)
+            ));
         }
         if unit.is_empty() {
             return Err(format!("\"{text}\" has no unit: give one like {text}MB, {text}GB or {text}GiB"));
@@ -105,6 +119,9 @@ mod tests {
             ("-1GB", "500MB"),
             ("1e9", "1500MB"),
             ("100", "100MB"),
+            ("9999", "9999MB"),
+            ("10000", "if these are bytes, write 10000B (10.0 kB)"),
+            ("1000000000", "if these are bytes, write 1000000000B (1.00 GB)"),
             ("1GX", "give a unit of B, kB"),
             ("1.2.3GB", "500MB"),
             ("99999999999TB", "too large"),

@@ -419,7 +419,7 @@ fn a_baseline_is_of_the_same_kind_and_gets_no_verdict() {
     rig.done(&format!("blockio 10MB --trials 1 --json {baseline}"));
     let ran = rig.done(&format!("blockio 10MB --trials 1 --baseline {baseline}"));
     assert!(ran.stdout.contains("no verdict: run both sides in turn with pgrig ab"), "{}", ran.stdout);
-    assert!(!ran.stdout.contains("inconclusive"), "{}", ran.stdout);
+    assert!(!ran.stdout.contains("inconclusive") && !ran.stdout.contains("now: scaled"), "{}", ran.stdout);
     for (options, said) in [
         ("10MB --compat", "so their statements differ"),
         ("11MB", "give the same"),
@@ -435,11 +435,14 @@ fn a_baseline_is_of_the_same_kind_and_gets_no_verdict() {
     let observations = document["trials"][0]["observations"].as_array_mut().unwrap();
     let create = observations.iter_mut().find(|observation| observation["name"] == "create").unwrap();
     create["value"] = 1000.into();
+    let heap = observations.iter_mut().find(|observation| observation["name"] == "heap").unwrap();
+    heap["value"] = (2.0 * heap["value"].as_f64().unwrap()).into();
     document["trials"] = vec![document["trials"][0].clone(); 20].into();
     std::fs::write(baseline, document.to_string()).unwrap();
     let ran = rig.done(&format!("blockio 10MB --trials 3 --baseline {baseline}"));
     let create = ran.stdout.lines().rfind(|line| line.starts_with("create")).unwrap();
     assert!(create.contains("1000 s") && create.trim_end().ends_with("-100.0 %"), "{}", ran.stdout);
+    assert!(ran.stdout.contains("now: scaled to the baseline's table of "), "{}", ran.stdout);
 }
 
 #[test]

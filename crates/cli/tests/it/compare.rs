@@ -232,6 +232,8 @@ fn commands_in_turn_are_judged_as_their_saved_runs_are() {
     let ran = run_ab(&rig, &options, &[&little, &much]);
     assert_eq!(ran.code, Some(3), "{ran:#?}");
     assert!(last_line(&ran).starts_with("verdict: regressed: tps (-"), "{ran:#?}");
+    let costs = ran.stdout.lines().find_map(|line| line.strip_prefix("per transaction: ")).unwrap();
+    assert!(costs.split(", ").any(|name| name == "client-cpu"), "{costs}");
     // Sixty times the work shows at the look, with what the look may spend.
     let report: Value = serde_json::from_str(&fs::read_to_string(report).unwrap()).unwrap();
     assert_eq!((&report["rounds"], &report["rounds_planned"]), (&10.into(), &20.into()));
@@ -340,7 +342,7 @@ fn commands_that_cannot_be_judged_are_refused_before_anything_runs() {
         ("", ["pgrig tps -S", "pgrig size 1GB"], "give one of fill, blockio"),
         ("", ["pgrig ddl m.sql --schema-file s.sql", "pgrig tps"], "give one of fill, blockio"),
         ("", ["pgrig backup rehearse -d a", "pgrig tps"], "give one of fill, blockio"),
-        ("", ["pgrig tps -S", "pgrig blockio 1GB"], "command a runs another pgrig command"),
+        ("", ["pgrig tps -S", "pgrig fill 1GB"], "command a runs another pgrig command"),
         ("", ["pgrig tps --json x", "pgrig tps"], "leave out --json and --label"),
         ("", ["pgrig tps --explain", "pgrig tps"], "only shows a plan"),
         (

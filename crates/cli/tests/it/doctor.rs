@@ -1,5 +1,7 @@
 //! `pgrig doctor`: what works is what other tests show to work, for a superuser and for a role with few rights.
 
+use testkit::until;
+
 use crate::support::{Ran, Rig};
 
 /// The answer for a verb.
@@ -21,6 +23,24 @@ fn it_creates_and_starts_nothing() {
     assert!(answer(&shown, "programs").starts_with("PostgreSQL 18.6 runs on this machine"), "{shown}");
     assert_eq!(rig.status()["state"], "stopped");
     assert!(shown.lines().count() <= 12, "{shown}");
+}
+
+#[test]
+fn an_instance_of_another_pgrig_process_is_in_use() {
+    let rig = Rig::new();
+    rig.done("fill --scale 1");
+    let running = rig.spawn("tps -T 600");
+    let pid = running.pid().as_raw();
+    until("pgrig tps owns the server", || rig.status()["owner_pid"] == pid);
+    let shown = rig.done("doctor").stdout;
+    let server = answer(&shown, "server");
+    assert!(server.starts_with("pgrig's own PostgreSQL, version 18."), "{shown}");
+    assert!(server.ends_with(&format!("in use by pgrig process {pid}")), "{shown}");
+    let ran = rig.run("fill 5MB --schema other");
+    assert_eq!(ran.code, Some(2), "{ran:#?}");
+    let why = answer(&shown, "verbs").strip_prefix("not checked: ").unwrap();
+    assert!(why.contains("run pgrig server start before") && ran.stderr.contains(why), "{shown}{ran:#?}");
+    assert!(!shown.contains("testdb"), "no verb works now: {shown}");
 }
 
 #[test]

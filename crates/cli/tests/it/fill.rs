@@ -227,7 +227,12 @@ fn requests_that_cannot_be_met_touch_nothing_and_name_the_remedy() {
         ("fill 1GB --schema s --streams 500".to_owned(), 2, "give at most 94"),
         ("fill 5MB --schema s --json /no/such/x".to_owned(), 2, "there is no directory /no/such; check"),
         (format!("fill 50MB -d {guest}"), 2, "guest may not create tables in schema public"),
-        (format!("fill 50MB -d {guest} --schema new"), 2, "guest may not create it in database"),
+        (
+            format!("fill 50MB -d {guest} --schema new"),
+            2,
+            "have the owner of the database run GRANT CREATE ON DATABASE postgres TO guest, or a superuser CREATE SCHEMA new \
+             AUTHORIZATION guest",
+        ),
         (format!("fill 50MB -d {guest} --instance default"), 2, "leave out the connection string of -d"),
         (format!("fill 50MB {nobody_s_port}"), 1, "127.0.0.1"),
         ("fill 50MB -d hots=x".to_owned(), 2, "hots"),
@@ -279,6 +284,33 @@ fn a_role_with_nothing_but_create_on_a_schema_is_enough() {
             assert_eq!(document["plan"]["chunking"]["rows"], accounts, "{version} {options}");
         }
     }
+}
+
+#[test]
+fn a_role_that_hides_the_free_space_is_named_with_the_grant() {
+    let rig = Rig::new().of_others();
+    let server = rig.server("");
+    server.execute("CREATE ROLE clerk LOGIN; CREATE SCHEMA desk AUTHORIZATION clerk");
+    let url = server.url.replace("postgres@", "clerk@");
+    let explain = format!("fill 5MB --schema desk --explain -d {url}");
+    for limit in ["--until-free 1GB", "--brim --reserve 1GB", "5MB --mark 99%"] {
+        let ran = rig.run(&format!("fill {limit} --schema desk -d {url}"));
+        assert_eq!(ran.code, Some(2), "{limit}: {ran:#?}");
+        let said = "cannot see it (role clerk may not read data_directory): run GRANT pg_read_all_settings TO clerk, or ";
+        assert!(ran.stderr.contains(said), "{limit}: {ran:#?}");
+    }
+    let unknown = "free space is not known: role clerk may not read data_directory (GRANT pg_read_all_settings TO clerk)";
+    for plan in [&explain, &format!("blockio 10MB --schema desk --explain -d {url}")] {
+        let ran = rig.done(plan);
+        assert!(ran.stdout.contains(unknown), "{plan}: {ran:#?}");
+    }
+    let doctor = rig.done(&format!("doctor -d {url}")).stdout;
+    let grant = "for --until-free, --reserve and --mark, run GRANT pg_read_all_settings TO clerk";
+    assert!(doctor.contains(grant), "{doctor}");
+    server.execute("GRANT pg_read_all_settings TO clerk");
+    let ran = rig.done(&explain);
+    assert!(!ran.stdout.contains("not known") && ran.stdout.contains(" free on "), "{ran:#?}");
+    rig.done(&format!("fill 5MB --mark 99% --schema desk -d {url}"));
 }
 
 #[test]

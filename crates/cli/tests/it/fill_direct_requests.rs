@@ -105,7 +105,7 @@ fn where_nobody_asked_for_it_copy_does_instead_and_the_plan_says_why() {
         (
             "--chunk 1MB --unlogged",
             "chunked-copy",
-            "method direct is not possible: pgrig writes pages for a whole table at a time, but this fill works chunk by chunk",
+            "method direct is not possible: pgrig writes pages for a whole table at a time, and --chunk is given",
         ),
         ("--method copy --unlogged", "copy", "stream"),
     ] {
@@ -119,7 +119,13 @@ fn where_nobody_asked_for_it_copy_does_instead_and_the_plan_says_why() {
     }
     rig.done("fill 5MB --schema s");
     let explained = rig.done("fill 5MB --schema s --append --explain").stdout;
-    assert_eq!(explained.matches("the tables exist already").count(), 1, "{explained}");
+    let appends = "it fills only new or empty tables, and --append adds to tables that have rows";
+    assert!(explained.contains(&format!("method direct is not possible: {appends}")), "{explained}");
+    assert_eq!(
+        explained.matches("--append adds").count(),
+        1,
+        "the reason for chunks is the same: {explained}"
+    );
     // Somebody's server is filled as ever, unless that is asked for.
     let rig = Rig::new().of_others();
     let server = rig.server("");

@@ -356,6 +356,41 @@ fn psql_of_an_instance_or_an_address_is_refused_with_the_option() {
 }
 
 #[test]
+fn words_that_are_no_commands_get_the_one_that_is_meant() {
+    let rig = Rig::new();
+    for (word, said) in [
+        ("FILL", "there is no command FILL: did you mean pgrig fill?"),
+        ("capture", "use pgrig model capture -d DBNAME -o FILE"),
+        ("uninstall", "delete the program, and the directory that pgrig doctor shows as home"),
+        ("import", "pgrig testdb new --from FILE loads a dump"),
+        ("show", "use pgrig runs show RUN, or pgrig model show FILE"),
+    ] {
+        let ran = rig.run(word);
+        assert!(ran.code == Some(2) && ran.stderr.contains(said), "{word}: {ran:#?}");
+    }
+    let ran = Ran::from(rig.command("").arg("").output().unwrap());
+    assert!(ran.stderr.contains("pgrig has no command '': give one of fill, "), "{ran:#?}");
+}
+
+#[test]
+fn the_value_of_a_setting_after_a_space_gets_an_equals_sign() {
+    let rig = Rig::new();
+    for command in ["server start --set work_mem 64MB", "fill 1GB --set work_mem 64MB"] {
+        let ran = rig.run(command);
+        assert_eq!(ran.code, Some(2), "{command}: {ran:#?}");
+        assert!(
+            ran.stderr.contains("unexpected argument 64MB: write --set work_mem=64MB"),
+            "{command}: {ran:#?}"
+        );
+    }
+    let ran = rig.run("tps --matrix work_mem=4MB 64MB -d shop");
+    let said = "unexpected argument 64MB: to add a level, give --matrix work_mem=4MB,64MB";
+    assert!(ran.code == Some(2) && ran.stderr.contains(said), "{ran:#?}");
+    let ran = rig.run("server start --set work_mem=64MB old");
+    assert!(ran.stderr.contains("to name an instance, give --instance old"), "{ran:#?}");
+}
+
+#[test]
 fn a_part_by_variables_names_them() {
     let rig = Rig::new();
     let mut command = rig.command("tps -S -t 1");

@@ -200,6 +200,8 @@ fn what_is_skipped_and_late_adds_up() {
     for told in ["skipped", "schedule lag", "due", "late"] {
         assert!(text.contains(told), "no {told} in {text}");
     }
+    let text = rig.done(&format!("tps -t 2 -f {}", slow.display())).stdout;
+    assert!(text.contains("succeeded") && !text.contains("due"), "without -R nothing is due: {text}");
 }
 
 #[test]

@@ -116,3 +116,16 @@ fn what_the_server_lacks_is_said_with_the_remedy() {
     let ran = crate::support::Ran::from(command.output().unwrap());
     assert!(ran.stderr.contains("run GRANT SELECT, INSERT, UPDATE ON"), "{ran:#?}");
 }
+
+#[test]
+fn a_script_with_parameters_is_wrong_in_each_protocol() {
+    let rig = Rig::new();
+    let _server = filled(&rig, "");
+    let file = script(&rig, "p.sql", "SELECT * FROM pgbench_accounts WHERE aid = $1;\n");
+    for protocol in ["simple", "extended", "prepared"] {
+        let ran = rig.run(&format!("tps -n -t 1 -M {protocol} -f {}", file.display()));
+        assert_eq!(ran.code, Some(2), "{protocol}: {ran:#?}");
+        let said = "the script has parameters ($1): use :NAME and \\set, or -D NAME=VALUE";
+        assert!(ran.stderr.contains(said), "{protocol}: {ran:#?}");
+    }
+}

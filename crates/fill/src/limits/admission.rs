@@ -106,7 +106,7 @@ impl<'a> AdmissionControl<'a> {
             let reading = reader.read()?;
             (Some(reader), Some((rule, reading)))
         } else {
-            refuse_without_volumes(&limits)?;
+            refuse_without_volumes(&limits, None)?;
             (None, None)
         };
         let budget = Budget::new(limits, seen, owed);
@@ -301,9 +301,16 @@ impl<'a> AdmissionControl<'a> {
     }
 }
 
-/// Refuses limits that pgrig cannot apply without reading the volumes.
-fn refuse_without_volumes(limits: &Limits) -> Result<(), LimitsError> {
-    let unseen = |flag, instead| Err(LimitsError::Unseen { flag, instead });
+/// Refuses limits that pgrig cannot apply without reading the volumes. `restricted_role`: the role, if its rights are the
+/// cause.
+pub(crate) fn refuse_without_volumes(
+    limits: &Limits,
+    restricted_role: Option<&str>,
+) -> Result<(), LimitsError> {
+    let unseen = |flag, instead| {
+        let restricted_role = restricted_role.map(str::to_owned);
+        Err(LimitsError::Unseen { flag, restricted_role, instead })
+    };
     match limits.space {
         SpaceLimit::UntilFree(_) => return unseen("--until-free", "give a SIZE, --rows or --for instead"),
         SpaceLimit::Brim { reserve } if reserve > 0 => {

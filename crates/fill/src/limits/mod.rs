@@ -14,6 +14,7 @@ mod shortage;
 
 use std::time::Duration;
 
+pub(crate) use admission::refuse_without_volumes;
 pub use admission::{Admission, AdmissionControl, OnEvent, RemainingSpace, VolumeMonitor};
 pub use budget::{Reading, Ticket};
 pub use event::{Event, EventKind, StopReason};

@@ -3,6 +3,7 @@
 use failure::{Class, Classified};
 use measure::human::bytes;
 use serde::Serialize;
+use server::quote::shown;
 use thiserror::Error;
 
 use super::Shortage;
@@ -13,13 +14,14 @@ use super::Shortage;
 pub enum LimitsError {
     /// The limit needs a view of the server's volume, and pgrig has none.
     #[error(
-        "{flag} needs the server's volume, and pgrig cannot see it (the server is on another machine, or this \
-         user may not read its data directory): run pgrig on the server's machine as the server's user or root, \
-         or {instead}"
+        "{flag} needs the server's volume, and pgrig cannot see it {}, or {instead}",
+        unseen(restricted_role.as_deref())
     )]
     Unseen {
         /// The option that needs the volume.
         flag: &'static str,
+        /// The role, if it may not read `data_directory` and pgrig knows no other cause.
+        restricted_role: Option<String>,
         /// Alternatives that need no view of the volume.
         instead: &'static str,
     },
@@ -47,6 +49,20 @@ pub enum LimitsError {
         "cannot read the free space of the server's volume: {0}. Check the permissions of its data directory"
     )]
     Unreadable(#[from] std::io::Error),
+}
+
+/// Why pgrig cannot see the volume, and the remedy.
+fn unseen(restricted_role: Option<&str>) -> String {
+    match restricted_role {
+        Some(role) => format!(
+            "(role {role} may not read data_directory): run GRANT pg_read_all_settings TO {}",
+            shown(role)
+        ),
+        None => "(the server is on another machine, or this operating system user may not read its data directory): run \
+                 pgrig on the server's machine as the server's user or root, and as a superuser or a member of \
+                 pg_read_all_settings"
+            .to_owned(),
+    }
 }
 
 impl LimitsError {

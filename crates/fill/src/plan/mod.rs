@@ -44,7 +44,7 @@ pub use sizes::{Calculation, Prediction, Sizes};
 pub(crate) use splits::{Splits, entry_size};
 
 use crate::error::FillError;
-use crate::limits::{SpaceRule, VolumeMonitor, WalFacts};
+use crate::limits::{Limits, SpaceRule, VolumeMonitor, WalFacts, refuse_without_volumes};
 use crate::request::{Amount, Request, Subject};
 use crate::run::direct::{DataDirectory, NotDirect};
 use catalog::TableInfo;
@@ -161,14 +161,18 @@ fn refuse_too_little(disk: &Disk, request: &Request, plan: &Plan) -> Result<(), 
 /// Monitor of the volumes that the plan fills; none for a remote server.
 ///
 /// # Errors
-/// If the server cannot be asked.
+/// If the server cannot be asked, or if `limits` need a view of volumes that pgrig does not have.
 pub fn volume_monitor<'a>(
     survey: &'a Survey,
     connection: &'a Connection,
     plan: &'a Plan,
+    limits: &'a Limits,
 ) -> LocalBoxFuture<'a, Result<Option<VolumeMonitor>, FillError>> {
     Box::pin(async move {
-        let Some(directory) = &survey.data_directory else { return Ok(None) };
+        let Some(directory) = &survey.data_directory else {
+            refuse_without_volumes(limits, survey.restricted_role())?;
+            return Ok(None);
+        };
         let look = async {
             let (tables, indexes) = (plan.tablespace.as_deref(), plan.index_tablespace.as_deref());
             let Some(volumes) = Volumes::of(&connection.client, directory, tables, indexes).await? else {

@@ -65,7 +65,8 @@ impl<'a> Clock<'a> {
         let duration = duration.map(|duration| duration.saturating_sub(passed));
         let marks = self.marks.lock().unwrap_or_else(PoisonError::into_inner).clone();
         let limits = Limits { duration, marks, ..self.limits.clone() };
-        Ok((limits, volume_monitor(self.survey, connection, plan).await?))
+        let volume_monitor = volume_monitor(self.survey, connection, plan, &limits).await?;
+        Ok((limits, volume_monitor))
     }
 
     /// Records the marks that a table has reported.

@@ -67,7 +67,7 @@ pub struct Compared {
     pub baseline: Vec<f64>,
     /// The value of each candidate; of paired runs in the same order.
     pub candidate: Vec<f64>,
-    /// A typical value of each side; their ratio is `ratio`.
+    /// The medians of the sides, scaled so that their ratio is `ratio`.
     pub typical: [f64; 2],
     /// Ratio of the candidate to the baseline.
     pub ratio: f64,

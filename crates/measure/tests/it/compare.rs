@@ -2,8 +2,8 @@
 
 use measure::compare::{Comparison, Needed, NoPairs, Options, Sides};
 use measure::{
-    Better, Disk, Environment, FORMAT_VERSION, Figure, FigureUnit, Machine, Run, Server, Setting, Status,
-    Trial, Unit, Verdict,
+    Better, Disk, Environment, Event, FORMAT_VERSION, Figure, FigureUnit, Machine, Run, Server, Setting,
+    Status, Trial, Unit, Verdict,
 };
 use serde_json::{Value, json};
 
@@ -227,6 +227,35 @@ fn candidates_of_micro_are_multiples_of_the_first() {
     assert_eq!(two.verdict, Some(Verdict::Regressed));
     let wal = found.compared.iter().find(|one| one.figure.name == "two-wal").unwrap();
     assert!((wal.ratio - 1.0).abs() < 1e-9 && wal.figure.unit == FigureUnit::BytesPerRow, "{wal:#?}");
+}
+
+#[test]
+fn the_multiple_is_the_one_that_the_run_reports() {
+    let mut run = run(1.0);
+    run.verb = "micro".into();
+    run.request = json!({ "candidates": [{ "name": "one" }, { "name": "two" }, { "name": "free" }] });
+    for trial in &mut run.trials {
+        trial.config = "round".into();
+        trial.observations.clear();
+        for (name, seconds) in [("one", 3.0), ("two", 5.0), ("free", 1.1), ("empty", 1.0)] {
+            trial.observe(name, seconds, Unit::Seconds);
+        }
+        trial.observe("rows", 1.0, Unit::Rows);
+    }
+    let multiples = |run: &Run| -> Vec<(String, f64)> {
+        let all = measure::figures(run).into_iter().filter(|(figure, _)| figure.unit == FigureUnit::Times);
+        all.map(|(figure, value)| (figure.config, (value * 100.0).round() / 100.0)).collect()
+    };
+    let named = |name: &str, value: f64| (name.to_owned(), value);
+    assert_eq!(multiples(&run), [named("two", 2.0), named("free", 0.05)]);
+    let what = [
+        json!({ "event": "own-time", "candidate": "free", "measurable": false }),
+        json!({ "event": "verdict", "candidate": "two", "baseline": "one", "relative": { "value": 1.5 } }),
+    ];
+    let events = what.map(|what| Event { at: 0.0, text: String::new(), what });
+    run.trials.push(Trial { config: "verdicts".into(), events: Vec::from(events), ..Trial::default() });
+    assert_eq!(multiples(&run), [named("two", 2.5)]);
+    assert_eq!(measure::unmeasurable(&run), ["free"]);
 }
 
 /// The reported difference of a changed run, and whether it hinders the comparison.

@@ -10,10 +10,18 @@ use measure::human::counted;
 #[derive(Debug, thiserror::Error)]
 pub enum SettingsError {
     /// No such setting.
-    #[error("the server has no setting \"{name}\": give a name from pg_settings")]
+    #[error(
+        "the server has no setting \"{name}\"{}",
+        alike.as_ref().map_or_else(
+            || ": give a name from pg_settings".to_owned(),
+            |alike| format!("; did you mean {alike}?")
+        )
+    )]
     Unknown {
         /// The name that the user gave.
         name: String,
+        /// A setting of almost this name.
+        alike: Option<String>,
     },
     /// The setting cannot be changed.
     #[error("{name} was fixed when the server was built or its cluster was created: leave it out")]

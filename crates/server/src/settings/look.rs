@@ -117,7 +117,8 @@ async fn look_at_settings(
     for name in names {
         let rows = session.rows(include_str!("../sql/settings_look.sql"), &[name]).await?;
         let Some(row) = rows.first() else {
-            return Err(SettingsError::Unknown { name: name.clone() });
+            let alike = session.row(include_str!("../sql/setting_alike.sql"), &[name]).await?.get("alike");
+            return Err(SettingsError::Unknown { name: name.clone(), alike });
         };
         let found = changeable_if(row, restart)?;
         // A value that a session sets itself overrides all of these.

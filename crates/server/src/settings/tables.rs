@@ -55,10 +55,13 @@ fn refuse_unfit(row: &Row) -> Result<(), SettingsError> {
     let (Some(kind), Some(persistence)) =
         (row.get::<_, Option<&str>>("kind"), row.get::<_, Option<&str>>("persistence"))
     else {
-        return refused(
-            "there is no such table: check the name, or give SCHEMA.NAME if the schema is not on the search_path"
-                .to_owned(),
-        );
+        return refused(match row.get::<_, Option<&str>>("alike") {
+            Some(alike) => format!("there is no such table; did you mean {alike}?"),
+            None => {
+                "there is no such table: check the name, or give SCHEMA.NAME if the schema is not on the search_path"
+                    .to_owned()
+            }
+        });
     };
     let (schema, name): (&str, &str) = (row.get("schema"), row.get("table"));
     match (kind, persistence) {

@@ -25,7 +25,14 @@ SELECT m.name AS given,
        (SELECT min(k.conrelid::regclass::text)
           FROM pg_constraint k JOIN pg_class f ON f.oid = k.conrelid
          WHERE k.contype = 'f' AND k.confrelid = c.oid AND f.relpersistence = 'p'
-           AND k.conrelid NOT IN (SELECT oid FROM member WHERE oid IS NOT NULL)) AS permanent_referencing
+           AND k.conrelid NOT IN (SELECT oid FROM member WHERE oid IS NOT NULL)) AS permanent_referencing,
+       -- A table whose name differs from a wrong one in its schema or its letters' case only.
+       CASE WHEN c.oid IS NULL THEN
+            (SELECT min(format('%I.%I', s.nspname, a.relname))
+               FROM pg_class a JOIN pg_namespace s ON s.oid = a.relnamespace,
+                    parse_ident(m.name, false) AS words
+              WHERE a.relkind IN ('r', 'p') AND lower(a.relname) = lower(words[cardinality(words)]))
+       END AS alike
   FROM member m
   LEFT JOIN pg_class c ON c.oid = m.oid
   LEFT JOIN pg_namespace n ON n.oid = c.relnamespace

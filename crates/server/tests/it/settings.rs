@@ -318,7 +318,9 @@ fn what_cannot_be_changed_is_refused() {
             assert!(error.is_usage(), "{error:?}");
             error.to_string()
         };
-        assert!(look(&["no_such"], &server.target).await.contains("no setting \"no_such\""));
+        assert!(look(&["no_such"], &server.target).await.contains("no setting \"no_such\": give a name"));
+        let error = look(&["WorkMem"], &server.target).await;
+        assert!(error.contains("no setting \"WorkMem\"; did you mean work_mem?"), "{error}");
         assert!(look(&["block_size"], &server.target).await.contains("fixed"));
         assert!(look(&["search_path"], &server.target).await.contains("list"));
         let error = look(&["shared_buffers"], &server.target).await;
@@ -411,7 +413,12 @@ fn tables_that_cannot_be_unlogged_are_refused() {
         assert!(refused(&["already"]).await.contains("already unlogged"));
         assert!(refused(&["seen"]).await.contains("not a table"));
         assert!(refused(&["told"]).await.contains("publication paper"));
-        assert!(refused(&["missing"]).await.contains("no such table"));
+        assert!(refused(&["missing"]).await.contains("no such table: check the name"));
+        server.sql("CREATE SCHEMA shop; CREATE TABLE shop.\"Order\" (id int)").await;
+        for name in ["shop.Order", "\"Order\"", "order"] {
+            let error = refused(&[name]).await;
+            assert!(error.contains("no such table; did you mean shop.\"Order\"?"), "{name}: {error}");
+        }
         assert_eq!(look(&["halves"]).await.unwrap().tables[0].table.name, "one");
         look(&["child"]).await.unwrap();
         let plain = server.target.clone().with_user("plain");

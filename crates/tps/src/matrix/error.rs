@@ -16,8 +16,9 @@ pub enum MatrixError {
     Request(String),
     /// A level that puts data of others at risk, on a server that is not pgrig's own.
     #[error(
-        "pgrig refuses to {action} on a server that is not its own: during the run, {cost}. Leave this axis out, use \
-         pgrig's own server (no -d, -h, -p, -U), or accept the risk with --allow-dangerous-settings"
+        "pgrig refuses to {action} on a server that is not its own: during the run, {cost}. Give levels without \
+         this risk (durability=normal,async), leave this axis out, use pgrig's own server (no -d, -h, -p, -U), or accept \
+         the risk with --allow-dangerous-settings"
     )]
     Dangerous {
         /// The refused action, after "to".

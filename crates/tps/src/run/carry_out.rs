@@ -282,9 +282,18 @@ impl Client {
 }
 
 impl Problem {
+    /// Whether the script has parameters (`$1`), for which there are no values. pgrig's own messages give none, so an ERROR
+    /// about the protocol has no other cause.
+    pub(crate) fn lacks_parameters(&self) -> bool {
+        let Self::Server(error) = self else { return false };
+        error.code == SqlState::UNDEFINED_PARAMETER
+            || error.code == SqlState::PROTOCOL_VIOLATION && error.severity == "ERROR"
+    }
+
     /// Whether the script or the server is the cause.
     pub(crate) fn class(&self) -> Class {
         match self {
+            Self::Server(_) if self.lacks_parameters() => Class::Request,
             Self::Server(error) => error.class(),
             Self::Results(_) => Class::Request,
         }

@@ -118,6 +118,9 @@ pub(crate) enum Next {
 
 use Next::{On, Wait};
 
+/// The cause and the remedy for a script with parameters.
+const PARAMETERS: &str = "; the script has parameters ($1): use :NAME and \\set, or -D NAME=VALUE";
+
 /// The reason for which a client cannot continue.
 pub(crate) struct Lost {
     why: String,
@@ -143,7 +146,9 @@ impl Lost {
 
     /// Because of an answer that is not as it should be.
     pub(crate) fn by(problem: &Problem) -> Self {
-        Self { why: problem.to_string(), class: problem.class(), remedy: "", has_no_session: false }
+        let remedy = if problem.lacks_parameters() { PARAMETERS } else { "" };
+        let why = format!("{problem}{remedy}");
+        Self { why, class: problem.class(), remedy: "", has_no_session: false }
     }
 
     /// Because of a statement with a variable that is not defined.

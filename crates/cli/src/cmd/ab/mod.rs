@@ -162,6 +162,13 @@ fn arms(arguments: &AbArgs, label: &str) -> Result<Vec<Arm>, Failure> {
         if parsed.verb.explains() {
             return Err(refused("it only shows a plan: leave out --explain or --dry-run".to_owned()));
         }
+        let kind = std::mem::discriminant(&parsed.verb);
+        if *verb.get_or_insert(kind) != kind {
+            return Err(refused(
+                "command a runs another pgrig command: give the same one in all; only its options may differ"
+                    .to_owned(),
+            ));
+        }
         if let Verb::Fill(fill) = &parsed.verb
             && (arguments.rounds > 1 || !arguments.no_warm_up)
             && fill.works_once()
@@ -169,13 +176,6 @@ fn arms(arguments: &AbArgs, label: &str) -> Result<Vec<Arm>, Failure> {
             let why =
                 format!("each round fills the tables again: give --drop in each command: {hidden} --drop");
             return Err(refused(why));
-        }
-        let kind = std::mem::discriminant(&parsed.verb);
-        if *verb.get_or_insert(kind) != kind {
-            return Err(refused(
-                "command a runs another pgrig command: give the same one in all; only its options may differ"
-                    .to_owned(),
-            ));
         }
         candidates.extend(Candidates::of(&parsed.verb, &kept.words));
         // Another build of pgrig, if a path names it.

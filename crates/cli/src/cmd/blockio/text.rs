@@ -9,6 +9,7 @@ use measure::human::{bytes, grouped, latency};
 use measure::{Run, Sample, Trial};
 use server::Survey;
 
+use crate::app::disk::free_space;
 use crate::app::table::{align_right, new_table, trimmed};
 use crate::cmd::blockio::args::BlockioArgs;
 
@@ -54,10 +55,7 @@ pub(crate) fn plan(plan: &Plan, survey: &Survey) -> String {
             Eviction::None { because } => format!("nothing: {because}"),
         },
     );
-    let disk = survey.environment.data_volume.as_ref().map_or("free space is not known".to_owned(), |disk| {
-        format!("{} free on {} ({})", bytes(disk.free), disk.mount, disk.file_system)
-    });
-    line("disk", format!("up to {} at once; {disk}", bytes(plan.needed.total())));
+    line("disk", format!("up to {} at once; {}", bytes(plan.needed.total()), free_space(survey)));
     line("trials", plan.request.trials.to_string());
     let kept = if plan.request.keep { "kept until the next run" } else { "dropped at the end" };
     line("afterwards", format!("the tables are {kept}"));
@@ -329,6 +327,11 @@ pub(crate) fn comparison(baseline: &Baseline, request: &Request, run: &Run) -> S
     }
     align_right(&mut table, 1..4);
     let mut text = format!("\nbeside the baseline of {}\n\n{}", baseline.started_at(), trimmed(&table));
+    if let Some([then, now]) = baseline.tables(&run.trials).map(|both| both.map(whole_bytes))
+        && then != now
+    {
+        let _ = write!(text, "\nnow: scaled to the baseline's table of {then} (this one has {now})");
+    }
     text += "\n\none run on each side gives no verdict: run both sides in turn with pgrig ab";
     let release = |version: &str| version.split(" on ").next().unwrap_or_default().to_owned();
     let (then, now) = (release(baseline.server()), release(&run.environment.server.version));

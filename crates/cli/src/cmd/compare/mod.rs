@@ -90,6 +90,9 @@ fn sides(arguments: &CompareArgs, printer: &Printer) -> Result<Sides, Failure> {
     if arguments.paired { Ok(sides.paired().map_err(|error| Usage(error.to_string()))?) } else { Ok(sides) }
 }
 
+/// Most differences that the error lists.
+const MOST_HINDRANCES: usize = 10;
+
 /// Refuses runs of different verbs: they have no figure in common.
 fn refuse_other_verbs(sides: &Sides) -> Result<(), Usage> {
     let all = || sides.baseline().iter().chain(sides.candidate());
@@ -107,8 +110,12 @@ fn refuse_other_verbs(sides: &Sides) -> Result<(), Usage> {
 }
 
 fn refusal(hindrances: &[&Difference]) -> String {
-    let listed: Vec<String> =
-        hindrances.iter().map(|difference| format!("  {}", plain(&difference.to_string()))).collect();
+    let shown = hindrances.iter().take(MOST_HINDRANCES);
+    let mut listed: Vec<String> =
+        shown.map(|difference| format!("  {}", plain(&difference.to_string()))).collect();
+    if hindrances.len() > MOST_HINDRANCES {
+        listed.push(format!("  and {} more (--anyway lists all)", hindrances.len() - MOST_HINDRANCES));
+    }
     let listed = listed.join("\n");
     format!("these runs are not comparable:\n{listed}\ngive --anyway to compare them anyway")
 }

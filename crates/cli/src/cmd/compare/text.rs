@@ -4,7 +4,7 @@ use std::fmt::Write;
 
 use comfy_table::{CellAlignment, Table, presets};
 use measure::compare::{Compared, Comparison, Sides};
-use measure::{Run, Verdict, human};
+use measure::{FigureUnit, Run, Verdict, human};
 
 use crate::app::plain::plain;
 use crate::app::table::trimmed;
@@ -87,10 +87,29 @@ pub(crate) fn footer(comparison: &Comparison, judge: &JudgeArgs) -> String {
         ""
     };
     format!(
-        "baseline and candidate: a typical value of the runs of each side; change: the ratio of the two\n\
+        "baseline and candidate: the medians of the two sides, scaled so that their ratio is the change\n{}\
          improved and regressed: a change of {threshold} or more; no change: an interval within ± {threshold}\n\
-         {figures}; at most 5 of 100 such comparisons give a false verdict{several}"
+         {figures}; at most 5 of 100 such comparisons give a false verdict{several}",
+        per_transaction(comparison)
     )
+}
+
+/// A line that names the figures of one transaction; empty if there are none.
+fn per_transaction(comparison: &Comparison) -> String {
+    let units =
+        [FigureUnit::SecondsPerTransaction, FigureUnit::BytesPerTransaction, FigureUnit::PerTransaction];
+    let mut names: Vec<&str> = Vec::new();
+    for figure in comparison.compared.iter().map(|one| &one.figure).filter(|one| units.contains(&one.unit)) {
+        let name = match figure.name.split_once('-') {
+            Some(("disk", _)) => "disk-…",
+            Some(("wait", _)) => "wait-… (samples of the sessions in that state)",
+            _ => figure.name.as_str(),
+        };
+        if !names.contains(&name) {
+            names.push(name);
+        }
+    }
+    if names.is_empty() { String::new() } else { format!("per transaction: {}\n", names.join(", ")) }
 }
 
 /// The name of a figure as people read it.

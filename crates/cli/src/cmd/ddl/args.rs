@@ -66,8 +66,8 @@ pub(crate) struct DdlArgs {
     pub(crate) model: Option<PathBuf>,
 
     /// Forecast for this number of rows in each table, or in individual tables: --rows orders=1000000,items=3*orders. With -d or
-    /// --model, N is an upper limit: a table that has fewer rows in the original keeps its number of rows. TABLE=ROWS sets the
-    /// number of rows, even if the original has fewer [default: as many as the original; with --schema-file, 100000]
+    /// --model, N is an upper limit: a smaller table keeps its number of rows. TABLE=ROWS sets the number of
+    /// rows, even if the original has fewer [default: as many as the original; with --schema-file, 100000]
     #[arg(long, value_name = "N|TABLE=ROWS", value_parser = rows, conflicts_with = "size", help_heading = "Tables")]
     pub(crate) rows: Option<RowsArg>,
 

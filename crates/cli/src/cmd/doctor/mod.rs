@@ -6,7 +6,7 @@ mod rights;
 use backup::{BackupError, Readiness};
 use connect::{Target, resolve};
 use measure::human::bytes;
-use pgserver::{Home, Instance, InstanceState, Programs};
+use pgserver::{Home, Instance, InstanceState, Programs, ServerStatus};
 use server::{DataDirectory, Survey, volume_of};
 
 use self::rights::Rights;
@@ -29,9 +29,12 @@ pub(crate) fn run(arguments: &DoctorArgs, printer: &Printer) -> Result<(), Failu
         ServerKind::Own => {
             let instance = Instance::open(&home, target::spec(&arguments.server.address.embedded))?;
             let status = instance.status()?;
-            let InstanceState::Running(_) = status.state else {
+            let InstanceState::Running(server) = &status.state else {
                 return resting(&instance, &status.state, printer);
             };
+            if let Some(why) = status.in_use() {
+                return in_use(server, &why, printer);
+            }
             let at = instance.connection()?;
             Target::embedded(&at.socket_dir, at.port, at.user, at.database)
         }
@@ -64,6 +67,14 @@ pub(crate) fn run(arguments: &DoctorArgs, printer: &Printer) -> Result<(), Failu
         }
         Ok(())
     })
+}
+
+/// pgrig's own server belongs to another pgrig process, so no verb can use it now.
+fn in_use(server: &ServerStatus, why: &pgserver::Error, printer: &Printer) -> Result<(), Failure> {
+    let version = server.version.as_ref().map(|version| format!(", version {version}")).unwrap_or_default();
+    let owner = server.owner_pid.map(|pid| format!(", in use by pgrig process {pid}")).unwrap_or_default();
+    line(printer, "server", &format!("pgrig's own PostgreSQL{version}{owner}"))?;
+    line(printer, "verbs", &format!("not checked: {why}"))
 }
 
 /// pgrig's own server does not run. Only its programs can be checked, not the verbs.

@@ -90,7 +90,14 @@ impl Rights {
             None if survey.data_directory.is_some() => {
                 "yes, by COPY; --method direct writes pages directly".to_owned()
             }
-            None => "yes, by COPY; --until-free, --reserve and --mark need the server's machine".to_owned(),
+            None => match survey.restricted_role() {
+                Some(_) => format!(
+                    "yes, by COPY; for --until-free, --reserve and --mark, run GRANT pg_read_all_settings TO {role}"
+                ),
+                None => {
+                    "yes, by COPY; --until-free, --reserve and --mark need the server's machine".to_owned()
+                }
+            },
         };
         let blockio = match read_only {
             Some(why) => no(why),

@@ -220,8 +220,9 @@ pub(crate) struct FillArgs {
     pub(crate) trials: Option<u16>,
 
     /// Fill the data volume, except for the space that the server needs for WAL and checkpoints. To leave more space free, give
-    /// --reserve. pgrig sees the free space only if it runs on the server's machine as root or as the server's user. Otherwise it prints
-    /// a warning, and fills until the server reports a full disk. With tables of your own, --brim, --until-free and --probe need --table
+    /// --reserve. pgrig sees the free space only if it runs on the server's machine as root or as the server's user, and connects as a
+    /// superuser or a member of pg_read_all_settings. Otherwise it prints a warning, and fills until the server reports a full disk. With
+    /// tables of your own, --brim, --until-free and --probe need --table
     #[arg(long, help_heading = "Limits", conflicts_with = "until_free")]
     pub(crate) brim: bool,
 

@@ -148,9 +148,10 @@ async fn fill(
         (fill::plan(&survey, &connection, request, resume).await?, Ok(()))
     };
     drop(steps);
+    let limits = arguments.limits();
     let mut conduct = Conduct {
-        limits: arguments.limits(),
-        volume_monitor: fill::volume_monitor(&survey, &connection, &plan).await?,
+        volume_monitor: fill::volume_monitor(&survey, &connection, &plan, &limits).await?,
+        limits,
         probe: arguments.probe.clone(),
         records: Some(records(home)),
         arrival,

@@ -15,6 +15,7 @@ use server::volume::Volume;
 use crate::cmd::fill::TimeSpent;
 use server::Survey;
 
+use crate::app::disk::free_space;
 use crate::app::table::{align_right, trimmed};
 use crate::cmd::fill::progress::title;
 
@@ -52,11 +53,7 @@ pub(crate) fn plan(plan: &Plan, survey: &Survey) -> String {
             format!("WAL {}, temporary {}", about(plan.predicted.wal), about(plan.predicted.temporary));
         line("also", wal_and_temporary);
     }
-    if let Some(disk) = &survey.environment.data_volume {
-        line("disk", format!("{} free on {} ({})", bytes(disk.free), disk.mount, disk.file_system));
-    } else {
-        line("disk", "free space is not known".to_owned());
-    }
+    line("disk", free_space(survey));
     match plan.subject {
         Subject::Table(_) => line("table", format!("{}.{}, {kind}", plan.schema, plan.bulk_name())),
         Subject::Pgbench | Subject::Series => line("tables", format!("{kind}, {}", tables(plan))),

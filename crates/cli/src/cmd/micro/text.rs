@@ -104,13 +104,12 @@ pub(crate) fn explained(plan: &Plan) -> String {
 
 /// The results without the table of candidates.
 pub(crate) fn details(outcome: &Outcome, request: &Request) -> String {
-    let per = if request.has_rows() { "ns per row" } else { "ns" };
     match outcome.judged(request) {
         Some(judged) => {
             let remarks = remarks(outcome, &judged, request);
-            format!("{remarks}\n\n{}", samples(outcome, &by_speed(&judged), per))
+            format!("{remarks}\n\n{}", samples(outcome, request, Some(&judged)))
         }
-        None => samples(outcome, &(0..outcome.plan.candidates().count()).collect::<Vec<_>>(), per),
+        None => samples(outcome, request, None),
     }
 }
 
@@ -175,12 +174,30 @@ fn unmeasurable(outcome: &Outcome, judged: &Judged, request: &Request) -> Vec<St
         .collect()
 }
 
-/// The article's figures: of whole samples, including the loop; candidates in this order.
-fn samples(outcome: &Outcome, order: &[usize], per: &str) -> String {
-    let whole = format!("{per}, whole");
-    let mut table = new_table(&[&whole, "mean", "sd", "min", "max", "trimmed: mean", "sd", "min", "max"]);
+/// The article's figures: nothing is subtracted. `judged`: what the table above shows, if there is one.
+fn samples(outcome: &Outcome, request: &Request, judged: Option<&Judged>) -> String {
+    let order: Vec<usize> = judged.map_or_else(|| (0..outcome.plan.candidates().count()).collect(), by_speed);
+    let per = if request.has_rows() { "ns per row" } else { "ns per statement" };
+    let (with, included) = match &request.empty {
+        _ if !outcome.plan.has_empty() => ("", None),
+        None => (" + loop", Some("the empty loop")),
+        Some(_) => (" + --empty", Some("the --empty statement")),
+    };
+    let above = if judged.is_some() { "; those of the table above do not" } else { "" };
+    let included = included.map_or_else(String::new, |what| format!("\nthese times include {what}{above}"));
+    let mut table = new_table(&[
+        &format!("{per}{with}"),
+        "mean",
+        "sd",
+        "min",
+        "max",
+        "trimmed: mean",
+        "sd",
+        "min",
+        "max",
+    ]);
     let others = outcome.arms(Role::Empty).chain(outcome.arms(Role::Repeat));
-    for number in order.iter().copied().chain(others) {
+    for number in order.into_iter().chain(others) {
         let Some(all) = outcome.per_row(number) else { continue };
         let arm = &outcome.plan.arms[number];
         let cut = all.truncated().unwrap_or_else(|| all.clone());
@@ -189,7 +206,10 @@ fn samples(outcome: &Outcome, order: &[usize], per: &str) -> String {
         table.add_row([vec![short(&arm.name)], figures(&all).to_vec(), figures(&cut).to_vec()].concat());
     }
     align_right(&mut table, 1..9);
-    format!("{}\ntrimmed: without samples below the 10th or above the 90th percentile", trimmed(&table))
+    format!(
+        "{}\ntrimmed: without samples below the 10th or above the 90th percentile{included}",
+        trimmed(&table)
+    )
 }
 
 /// Hints for the next command.

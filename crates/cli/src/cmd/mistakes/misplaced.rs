@@ -7,6 +7,15 @@ use crate::app::command_line::shown;
 use crate::app::size::Size;
 use crate::cmd::tps::database;
 
+/// The remedy for the value of a setting after a space: `--set work_mem 64MB`.
+pub(super) fn setting(words: &[String], value: &str) -> Option<String> {
+    let at = words.iter().rposition(|word| word == value)?;
+    let [.., option, name] = &words[..at] else { return None };
+    let set = shown(&[format!("{name}={value}")]);
+    let is_it = option == "--set" && !name.contains('=');
+    is_it.then(|| format!("unexpected argument {value}: write --set {set}\n"))
+}
+
 /// The remedy for a word in the wrong place, or one that needs an option before it.
 pub(super) fn remedy(words: &[String], word: &str) -> Option<String> {
     let names: Vec<&str> = words.iter().map(String::as_str).collect();

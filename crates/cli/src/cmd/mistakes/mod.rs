@@ -14,6 +14,7 @@ use std::ffi::OsString;
 
 use clap::error::{ContextKind, ContextValue, ErrorKind};
 use clap::{Command, CommandFactory, Error};
+use server::quote::shell_word;
 
 use crate::app::command_line::{has_password, shown};
 use crate::app::size::Size;
@@ -22,7 +23,7 @@ use crate::cmd::mistakes::number::{negative, number, unit};
 use crate::cmd::tps::args::instead_of;
 
 /// Words that users give instead of a verb, with the command that they mean.
-const INSTEAD: [(&[&str], &str); 20] = [
+const INSTEAD: [(&[&str], &str); 24] = [
     (
         &["init", "load", "generate", "populate", "seed", "data"],
         "pgrig fill SIZE makes test data; pgrig fill --scale N makes pgbench's tables",
@@ -52,9 +53,16 @@ const INSTEAD: [(&[&str], &str); 20] = [
     (&["check", "info", "env", "config", "setup"], "pgrig doctor shows which verbs work here"),
     (&["diff", "cmp"], "use pgrig compare BASELINE CANDIDATE"),
     (&["new", "serve", "unlog", "template"], "use pgrig testdb new, serve or unlog"),
+    (&["history", "results", "export", "rm"], "use pgrig runs list, show, rm, prune, export or import"),
+    (&["show"], "use pgrig runs show RUN, or pgrig model show FILE"),
     (
-        &["history", "results", "export", "import", "rm", "show"],
-        "use pgrig runs list, show, rm, prune, export or import",
+        &["import"],
+        "pgrig runs import FILE adds saved runs; pgrig testdb new --from FILE loads a dump; pgrig fill --ddl FILE fills the tables of a dump",
+    ),
+    (&["capture"], "use pgrig model capture -d DBNAME -o FILE"),
+    (
+        &["uninstall"],
+        "pgrig server destroy --instance NAME deletes an instance; then delete the program, and the directory that pgrig doctor shows as home",
     ),
     (&["matrix"], "use pgrig tps --matrix durability"),
     (&["ladder"], "use pgrig fill --ladder SIZE"),
@@ -99,7 +107,8 @@ pub(crate) fn remedied(arguments: &[OsString], mut error: Error) -> Error {
         ErrorKind::ArgumentConflict => two_amounts(&error)
             .or_else(|| two_persistences(&error))
             .or_else(|| two_kinds(&error))
-            .or_else(|| two_migrations(&words, &error)),
+            .or_else(|| two_migrations(&words, &error))
+            .or_else(|| second_level(&words, &error)),
         ErrorKind::TooManyValues => port_of_tcp(&words),
         _ => None,
     };
@@ -212,6 +221,19 @@ fn two_migrations(words: &[String], error: &Error) -> Option<String> {
     (is_ddl && is_command).then(|| format!("{TWO_MIGRATIONS}\n"))
 }
 
+/// A level of an axis after a space, which `tps` takes for a database beside -d: `--matrix work_mem=4MB 64MB`.
+fn second_level(words: &[String], error: &Error) -> Option<String> {
+    let is_database = conflicting(error)?.iter().any(|name| name == "[DBNAME]");
+    let (axis, level) = words.windows(3).filter(|_| is_database).find_map(|three| match three {
+        [option, axis, level] if option == "--matrix" && axis.contains('=') && !level.starts_with('-') => {
+            Some((axis, level))
+        }
+        _ => None,
+    })?;
+    let levels = shown(&[format!("{axis},{level}")]);
+    Some(format!("unexpected argument {level}: to add a level, give --matrix {levels}\n"))
+}
+
 /// An argument that is not UTF-8, where only text is possible.
 fn not_text(arguments: &[OsString]) -> Option<String> {
     let argument = arguments.iter().skip(1).find(|argument| argument.to_str().is_none())?;
@@ -250,6 +272,10 @@ fn verb(words: &[String], error: &Error) -> Option<String> {
         return Some(format!("there is no command {word}: did you mean {meant}?\n"));
     }
     let path = path(words);
+    let small = word.to_lowercase();
+    if commands(words).contains(&small) {
+        return Some(format!("there is no command {word}: did you mean {path} {small}?\n"));
+    }
     if let Some(suggested) = suggested(error) {
         return Some(format!("there is no command {word}: did you mean {path} {suggested}?\n"));
     }
@@ -264,6 +290,7 @@ fn verb(words: &[String], error: &Error) -> Option<String> {
         ));
     }
     let names = commands(words);
+    let word = shell_word(word);
     Some(format!("{path} has no command {word}: give one of {}\n", names.join(", ")))
 }
 
@@ -323,6 +350,7 @@ fn argument(words: &[String], error: &Error) -> Option<String> {
     intended::help(words)
         .or_else(|| option_of_pgbench(words, argument))
         .or_else(equals)
+        .or_else(|| misplaced::setting(words, argument))
         .or_else(|| unit(words, argument))
         .or_else(|| negative(words, argument))
         .or_else(|| elsewhere::remedy(words, argument))

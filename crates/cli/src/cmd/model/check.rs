@@ -4,7 +4,7 @@ use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 
 use catalog::Aggregates;
-use connect::{ConnectError, ConnectOptions, Connection, Target, resolve};
+use connect::{ConnectError, ConnectOptions, Connection, SqlState, Target, resolve};
 use measure::Note;
 use model::{Facts, Fidelity, Model, Plans, PlansCompared, QueryPlan, Shapes};
 use pgserver::Home;
@@ -32,6 +32,8 @@ use crate::app::version::VERSION;
 /// Number of ANALYZE runs on the original, and on the copy.
 const OF_ORIGINAL: usize = 11;
 const OF_COPY: usize = 5;
+/// The cause and the remedy for a query with parameters.
+const PARAMETERS: &str = "it has parameters ($1): write their values instead";
 
 /// The original: a database, or a model of one.
 enum Original {
@@ -390,7 +392,14 @@ pub(super) async fn explained<T>(
 
 async fn plan(connection: &Connection, query: &Query, name: &str) -> Result<QueryPlan, Failure> {
     let sql = format!("EXPLAIN (FORMAT JSON) {}", query.sql);
-    match connection.client.query_one(&sql, &[]).await {
+    let found = match connection.client.prepare(&sql).await {
+        Ok(statement) if !statement.params().is_empty() => {
+            return Err(Usage(format!("query {} on the {name}: {PARAMETERS}", query.name)).into());
+        }
+        Ok(statement) => connection.client.query_one(&statement, &[]).await,
+        Err(error) => Err(error),
+    };
+    match found {
         Ok(row) => Ok(QueryPlan::read(&row.get::<_, Value>(0)).ok_or_else(|| {
             Usage(format!(
                 "query {}: EXPLAIN returns no plan: remove the query, or make it a single SELECT",
@@ -400,9 +409,13 @@ async fn plan(connection: &Connection, query: &Query, name: &str) -> Result<Quer
         Err(error) => match error.as_db_error() {
             Some(why) => {
                 let remedy = if why.message().contains("multiple commands") {
-                    ". Give one query for each file"
+                    ". Give one query for each file".to_owned()
+                } else if *why.code() == SqlState::INDETERMINATE_DATATYPE
+                    && why.message().contains("parameter $")
+                {
+                    format!("; {PARAMETERS}")
                 } else {
-                    ""
+                    String::new()
                 };
                 let text = format!("query {} on the {name}: {}{remedy}", query.name, why.message());
                 Err(Usage(text).into())

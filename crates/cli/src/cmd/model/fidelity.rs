@@ -2,11 +2,12 @@
 
 use std::fmt::Write;
 
+use comfy_table::Table;
 use measure::human::{bytes, counted, grouped};
 use model::{Bytes, Distance, Fidelity, Field, PlansCompared, Shapes, Sizes, quantile};
 
 use super::execute;
-use crate::app::table::{align_right, new_table};
+use crate::app::table::{align_right, new_table, trimmed};
 
 /// Most fields outside of their tolerance that are shown.
 const MOST_FIELDS: usize = 20;
@@ -32,7 +33,7 @@ pub(super) fn shown(
             ]);
         }
         align_right(&mut table, 2..5);
-        push_lines(&mut text, &table.to_string());
+        push_table(&mut text, &table);
         if off.len() > MOST_FIELDS {
             let _ = writeln!(text, "… and {} more", off.len() - MOST_FIELDS);
         }
@@ -50,7 +51,7 @@ pub(super) fn shown(
         table.add_row(row);
     }
     align_right(&mut table, 1..8);
-    push_lines(&mut text, &table.to_string());
+    push_table(&mut text, &table);
     text.push('\n');
     if let Some(shapes) = shapes {
         push_shapes(&mut text, shapes);
@@ -62,9 +63,9 @@ pub(super) fn shown(
         let (same, pairs) = plans.same;
         let _ = writeln!(
             text,
-            "plans       {} of the plans of {} queries have the same shape (95 % interval: {:.1} to {:.1} %){}; estimates differ by a factor of {:.2} in the median, {:.2} at p95",
+            "plans       {} of the plans of {} have the same shape (95 % interval: {:.1} to {:.1} %){}; estimates differ by a factor of {:.2} in the median, {:.2} at p95",
             percent(u64::from(same), u64::from(pairs)),
-            plans.queries,
+            if plans.queries == 1 { "1 query".to_owned() } else { format!("{} queries", plans.queries) },
             plans.interval.0 * 100.0,
             plans.interval.1 * 100.0,
             plans.itself.map_or_else(String::new, |(same, pairs)| format!(
@@ -180,7 +181,7 @@ fn push_executed(text: &mut String, executed: &PlansCompared) {
         table.add_row([name.to_owned(), factors.len().to_string(), at(0.5), at(0.9), at(0.95)]);
     }
     align_right(&mut table, 1..5);
-    push_lines(text, &table.to_string());
+    push_table(text, &table);
     text.push('\n');
 }
 
@@ -205,7 +206,7 @@ fn push_shapes(text: &mut String, shapes: &Shapes) {
             table.add_row([name, one.measure.name().to_owned(), figure(one.copy), figure(one.itself)]);
         }
         align_right(&mut table, 2..4);
-        push_lines(text, &table.to_string());
+        push_table(text, &table);
         if far.len() > MOST_FIELDS {
             let _ = writeln!(text, "… and {} more", far.len() - MOST_FIELDS);
         }
@@ -233,10 +234,9 @@ fn times_off(field: &Field) -> f64 {
     (field.copy - field.original).abs() / field.tolerance.max(1e-9)
 }
 
-fn push_lines(text: &mut String, lines: &str) {
-    for line in lines.lines() {
-        let _ = writeln!(text, "{}", line.trim_end());
-    }
+/// A table and a line end.
+fn push_table(text: &mut String, table: &Table) {
+    let _ = writeln!(text, "{}", trimmed(table));
 }
 
 /// A number with four significant digits.

@@ -1,6 +1,6 @@
 //! `pgrig runs list`: one line for each run.
 
-use console::measure_text_width;
+use console::{measure_text_width, truncate_str};
 use glob::Pattern;
 use jiff::Timestamp;
 use measure::{Better, Figure, FigureUnit, human, judged_among};
@@ -18,13 +18,36 @@ use crate::cmd::runs::subject::subject;
 
 /// Length of the time in an id, which is enough to name most runs.
 const TIME: usize = "20261124T081827Z".len();
-/// Columns, and those that a narrow terminal does without, the first one first.
+/// The titles of the columns.
 const COLUMNS: [&str; 7] = ["run", "verb", "label", "measured", "result", "status", "size"];
-const SPARED: [&str; 4] = ["size", "measured", "label", "verb"];
+/// The ways to fit the table into a narrow terminal, the first one first.
+const NARROWER: [Narrower; 5] = [
+    Narrower::LeaveOut("size"),
+    Narrower::LeaveOut("measured"),
+    Narrower::Shorten("result", 14),
+    Narrower::Shorten("label", 10),
+    Narrower::LeaveOut("label"),
+];
 /// The configuration of a fill of several tables that contains those of the tables.
 const ALL_TABLES: &str = "all tables";
 /// Most judged figures that are shown for a run with one configuration.
 const MOST_FIGURES: usize = 2;
+
+/// A way to make the table narrower.
+#[derive(Clone, Copy)]
+enum Narrower {
+    /// Without this column.
+    LeaveOut(&'static str),
+    /// With shorter cells in this column, but no shorter than this.
+    Shorten(&'static str, usize),
+}
+
+impl Narrower {
+    fn column(self) -> &'static str {
+        let (Self::LeaveOut(title) | Self::Shorten(title, _)) = self;
+        title
+    }
+}
 
 /// Prints the list.
 pub(crate) fn run(arguments: &ListArgs, printer: &Printer) -> Result<(), Failure> {
@@ -86,20 +109,36 @@ fn text(shown: &[&Saved], all: &[Saved], width: Option<usize>) -> (String, Vec<&
     let mut ids: Vec<&str> = all.iter().map(|saved| saved.head.id.as_str()).collect();
     ids.sort_unstable();
     let has_labels = shown.iter().any(|saved| saved.head.label.is_some());
-    let rows: Vec<[String; 7]> = shown.iter().map(|saved| row(saved, &ids)).collect();
+    fitted(shown.iter().map(|saved| row(saved, &ids)).collect(), has_labels, width)
+}
+
+/// The table of these rows, and the columns that are left out of it.
+fn fitted(mut rows: Vec<[String; 7]>, has_labels: bool, width: Option<usize>) -> (String, Vec<&'static str>) {
     let is_there = |title: &str| has_labels || title != "label";
-    let mut spared = Vec::new();
-    let mut candidates = SPARED.into_iter().filter(|title| is_there(title));
+    let mut ways = NARROWER.into_iter().filter(|way| is_there(way.column()));
+    let mut left_out = Vec::new();
     loop {
         let chosen: Vec<usize> = (0..COLUMNS.len())
-            .filter(|at| is_there(COLUMNS[*at]) && !spared.contains(&COLUMNS[*at]))
+            .filter(|at| is_there(COLUMNS[*at]) && !left_out.contains(&COLUMNS[*at]))
             .collect();
         let table = table(&rows, &chosen);
-        let is_wide = width.is_some_and(|width| table.lines().any(|line| measure_text_width(line) > width));
-        match candidates.next().filter(|_| is_wide) {
-            Some(title) => spared.push(title),
-            None => return (table, spared),
+        let widest = table.lines().map(measure_text_width).max().unwrap_or_default();
+        let excess = width.map_or(0, |width| widest.saturating_sub(width));
+        match ways.next().filter(|_| excess > 0) {
+            Some(Narrower::LeaveOut(title)) => left_out.push(title),
+            Some(Narrower::Shorten(title, least)) => shorten(&mut rows, title, least, excess),
+            None => return (table, left_out),
         }
+    }
+}
+
+/// Makes a column narrower by `excess`, but not narrower than `least`.
+fn shorten(rows: &mut [[String; 7]], title: &str, least: usize, excess: usize) {
+    let at = COLUMNS.iter().position(|column| *column == title).unwrap_or_default();
+    let widest = rows.iter().map(|row| measure_text_width(&row[at])).max().unwrap_or_default();
+    let most = widest.saturating_sub(excess).max(least);
+    for row in rows {
+        row[at] = truncate_str(&row[at], most, "…").into_owned();
     }
 }
 
@@ -168,13 +207,15 @@ fn of_figures(verb: &str, found: Vec<(Figure, f64)>) -> String {
     };
     let Some((best, number)) = same.iter().min_by(order) else { return "-".to_owned() };
     let of = if same.len() > 1 { format!(", best of {}", same.len()) } else { String::new() };
+    if best.unit == FigureUnit::Times {
+        return format!("{}: {}{of}", best.config, human::figure(best.unit, *number));
+    }
     format!("{}: {}{of}", value(best, *number), best.config)
 }
 
-/// The figure's name and value; a multiple of another time says so itself.
+/// The figure's name and value.
 fn value(figure: &Figure, value: f64) -> String {
-    let value = human::figure(figure.unit, value);
-    if figure.unit == FigureUnit::Times { value } else { format!("{} {value}", figure.name) }
+    format!("{} {}", figure.name, human::figure(figure.unit, value))
 }
 
 fn document(saved: &Saved) -> Value {
@@ -209,6 +250,44 @@ mod tests {
         assert_eq!(short(ids[0], &ids), ids[0]);
         assert_eq!(short(ids[2], &ids), "20261124T081828Z");
         assert_eq!(short(ids[0], &[ids[0], ids[2]]), "20261124T081827Z");
+    }
+
+    #[test]
+    fn long_cells_are_shortened_before_their_columns_are_left_out() {
+        let row = |id: &str, verb: &str, label: &str, result: &str| {
+            [id, verb, label, "10.0 MB, 1 client", result, "unfinished", "23.1 kB"].map(str::to_owned)
+        };
+        let rows = vec![
+            row("20261124T083857Z-model-18a", "model", "before", "-"),
+            row(
+                "20261124T083859Z",
+                "ddl",
+                &"a label of ab ".repeat(4),
+                &"time 1 s: ALTER TABLE t ".repeat(5),
+            ),
+        ];
+        let (text, left_out) = fitted(rows.clone(), true, Some(80));
+        assert_eq!(left_out, ["size", "measured"]);
+        assert!(text.lines().all(|line| measure_text_width(line) <= 80), "{text}");
+        for part in ["ddl", "before", "a label", "time 1 s", "…"] {
+            assert!(text.contains(part), "{part}: {text}");
+        }
+        let (text, left_out) = fitted(rows.clone(), true, Some(60));
+        assert_eq!(left_out, ["size", "measured", "label"]);
+        assert!(text.contains("ddl"), "the verb stays: {text}");
+        assert!(fitted(rows, true, None).0.contains("23.1 kB"));
+    }
+
+    #[test]
+    fn the_result_of_micro_names_the_candidate_before_its_multiple() {
+        let multiple = |config: &str, times: f64| {
+            (Figure { config: config.to_owned(), name: "times".to_owned(), unit: FigureUnit::Times }, times)
+        };
+        assert_eq!(of_figures("micro", vec![multiple("abs(i)", 0.4)]), "abs(i): 0.400 × the first");
+        assert_eq!(
+            of_figures("micro", vec![multiple("f(i)", 2.9), multiple("g(i)", 3.0)]),
+            "f(i): 2.900 × the first, best of 2"
+        );
     }
 
     #[test]

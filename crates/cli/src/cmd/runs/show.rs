@@ -3,7 +3,7 @@
 use std::fmt::Write;
 
 use measure::human::{self, bytes};
-use measure::{Figure, Run, figures, judged_figures};
+use measure::{Figure, Run, figures, judged_figures, unmeasurable};
 
 use crate::app::failure::Failure;
 use crate::app::plain::plain;
@@ -77,7 +77,11 @@ fn of_figures(run: &Run) -> String {
         1 => "\n1 more figure is in the document (--json)".to_owned(),
         more => format!("\n{more} more figures are in the document (--json)"),
     };
-    trimmed(&table) + &more
+    let unmeasurable = match unmeasurable(run).as_slice() {
+        [] => String::new(),
+        names => format!("\nnot measurable: {}", plain(&names.join(", "))),
+    };
+    trimmed(&table) + &more + &unmeasurable
 }
 
 /// The text on a run without figures: of `model check`, the share of the statistics that agree.

@@ -190,15 +190,11 @@ fn transactions(arguments: &TpsArgs, request: &Request, outcome: &Outcome) -> St
         }
         _ => {}
     }
-    let due_means = if request.rate.is_some() { "had a scheduled start" } else { "were begun by a client" };
-    row("due", due, 0, due_means.to_owned());
+    if request.rate.is_some() {
+        row("due", due, 0, "had a scheduled start".to_owned());
+    }
     if counts.retried > 0 {
-        row(
-            "retried",
-            counts.retried,
-            due,
-            format!("of the due ones, with {} retries", grouped(counts.retries)),
-        );
+        row("retried", counts.retried, due, format!("with {} retries", grouped(counts.retries)));
     }
     if let Some(limit) = &limit {
         row(

@@ -175,7 +175,11 @@ fn what_cannot_be_is_said() {
         (format!("model capture --instance default -d postgres -o {model}.new"), "there is no table"),
         (
             format!("model capture --instance default -d original --schema none -o {model}.new"),
-            "there is no table in schema none",
+            "there is no table in schema none: give another database with -d, or another --schema",
+        ),
+        (
+            format!("model capture --instance default -d original --schema App -o {model}.new"),
+            "there is no table in schema App; did you mean --schema app?",
         ),
         (
             format!("model capture --instance default -d blank -o {model}.new"),
@@ -211,6 +215,29 @@ fn what_cannot_be_is_said() {
         assert!(ran.stderr.contains(said), "{arguments}: {ran:#?}");
     }
     assert!(!rig.home.path().join("shop.model.toml.new").exists());
+}
+
+#[test]
+fn a_query_with_parameters_is_refused_by_its_name() {
+    let rig = Rig::new();
+    let server = rig.server("");
+    for database in ["original", "copy"] {
+        server.execute(&format!("CREATE DATABASE {database}"));
+        server
+            .database(database)
+            .execute("CREATE TABLE item AS SELECT generate_series(1, 1000) AS sku; ANALYZE item");
+    }
+    let queries = rig.home.path().join("queries");
+    fs::create_dir(&queries).unwrap();
+    for sql in ["SELECT * FROM item WHERE sku = $1", "SELECT * FROM item WHERE $1 IS NULL"] {
+        fs::write(queries.join("a.sql"), sql).unwrap();
+        let check = format!("model check original copy --queries {} --instance default", queries.display());
+        let ran = rig.run(&check);
+        assert_eq!(ran.code, Some(2), "{sql}: {ran:#?}");
+        for said in ["query a on the original: ", "it has parameters ($1): write their values instead"] {
+            assert!(ran.stderr.contains(said), "{sql}: {ran:#?}");
+        }
+    }
 }
 
 #[test]

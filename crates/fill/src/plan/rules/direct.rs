@@ -1,5 +1,6 @@
 //! Whether pages are written directly, and why not.
 
+use super::method::{APPENDS, bare};
 use super::needs_chunks;
 use crate::error::FillError;
 use crate::ledger::Unfinished;
@@ -84,17 +85,20 @@ fn possible(
     unfinished: Option<&Unfinished>,
 ) -> Result<DataDirectory, NotDirect> {
     if request.part.is_some() {
-        return Err(NotDirect::InChunks("by COPY: the parts of a fill load chunks of their own".to_owned()));
+        return Err(NotDirect::InChunks("the parts of a fill load chunks of their own"));
+    }
+    if request.append {
+        return Err(NotDirect::Append(APPENDS));
     }
     let begun_in_chunks = |begun: &Unfinished| {
         let header = &begun.header;
         header.until_size.is_some() || header.rows.is_none_or(|rows| header.chunk_rows < rows)
     };
     if request.partitions.is_none() && unfinished.is_some_and(begun_in_chunks) {
-        return Err(NotDirect::InChunks("chunk by chunk, as the interrupted fill began".to_owned()));
+        return Err(NotDirect::InChunks("the interrupted fill loaded chunks"));
     }
     if let Some(why) = needs_chunks(request) {
-        return Err(NotDirect::InChunks(why.to_owned()));
+        return Err(NotDirect::InChunks(bare(why)));
     }
     let data_directory = data_directory.clone()?;
     if request.persistence == Persistence::Logged && !server.skips_wal() {

@@ -7,6 +7,8 @@ use crate::request::{Amount, IndexKind, InitStep, MethodChoice, Request, Subject
 
 /// Percent of a page up to which it pays to load densely and spread out afterwards.
 const SPARSE: u8 = 50;
+/// Why rows that are added are neither frozen nor written as pages.
+pub(super) const APPENDS: &str = "--append adds to tables that have rows";
 /// The first release whose COPY extends a heap by many blocks at once.
 const EXTENDS_BY_MANY: u32 = 16;
 
@@ -14,7 +16,7 @@ const EXTENDS_BY_MANY: u32 = 16;
 /// empty table of the user's counts as one that is created.
 pub(crate) fn needs_chunks(request: &Request) -> Option<&'static str> {
     let created = match request.subject {
-        Subject::Table(_) => !request.append,
+        Subject::Table(_) => true,
         Subject::Pgbench | Subject::Series => request.steps.order(InitStep::Create, InitStep::Generate),
     };
     let keys_first = request.steps.order(InitStep::PrimaryKeys, InitStep::Generate);
@@ -24,13 +26,20 @@ pub(crate) fn needs_chunks(request: &Request) -> Option<&'static str> {
         Some("chunk by chunk: limits and probes are checked between chunks")
     } else if request.chunk.is_some() {
         Some("chunk by chunk: --chunk is given")
+    } else if request.append {
+        Some("chunk by chunk: --append adds to tables that have rows")
     } else if !created {
-        Some("chunk by chunk: the tables exist already")
+        Some("chunk by chunk: this fill does not create its tables")
     } else if keys_first {
         Some("chunk by chunk: keys exist before the rows")
     } else {
         None
     }
+}
+
+/// The reason for chunks without the words that name the method.
+pub(super) fn bare(why: &str) -> &str {
+    why.strip_prefix("chunk by chunk: ").unwrap_or(why)
 }
 
 impl Rules<'_> {
@@ -90,7 +99,9 @@ impl Rules<'_> {
         // An interrupted fill is completed with the method that it began with.
         let begun = self.begun.map(|begun| begun.header.chunk_rows < self.rows());
         match (begun, self.table_streams()) {
-            (Some(true), _) => (Method::ChunkedCopy, Some("chunk by chunk, as the interrupted fill began")),
+            (Some(true), _) => {
+                (Method::ChunkedCopy, Some("chunk by chunk: the interrupted fill loaded chunks"))
+            }
             (None, (streams, _)) if streams.get() > 1 => (Method::ChunkedCopy, None),
             _ => (Method::FrozenCopy, None),
         }

@@ -11,6 +11,7 @@ use std::num::NonZeroU16;
 use page::Geometry;
 
 use self::direct::Choice;
+use self::method::bare;
 pub(crate) use self::method::needs_chunks;
 use self::streams::{BUILDERS, IN_ORDER};
 use super::bulk::{Bulk, ForeignKeys};
@@ -189,7 +190,7 @@ impl Rules<'_> {
         let Reasoned { method: (method, why), streams, format, is_cached, write_behind } = decided;
         let direct = self.direct.reason();
         // A fill by chunks writes no pages, for the same reason.
-        let is_told = |why: &&str| direct.as_ref().is_some_and(|told| told.ends_with(*why));
+        let is_told = |why: &&str| direct.as_ref().is_some_and(|told| told.ends_with(bare(why)));
         let mut reasons = Vec::from_iter(why.filter(|why| !is_told(why)).map(str::to_owned));
         reasons.extend(direct);
         if !self.is_own_table() || streams.1 == IN_ORDER {

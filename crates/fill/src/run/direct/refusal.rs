@@ -60,8 +60,11 @@ pub enum NotDirect {
         found: String,
     },
     /// Rows cannot be loaded in one transaction.
-    #[error("pgrig writes pages for a whole table at a time, but this fill works {0}")]
-    InChunks(String),
+    #[error("pgrig writes pages for a whole table at a time, and {0}")]
+    InChunks(&'static str),
+    /// The tables have rows.
+    #[error("it fills only new or empty tables, and {0}")]
+    Append(&'static str),
     /// There are more rows than pgrig can write as pages.
     #[error("{0}: give fewer rows")]
     TooMany(&'static str),

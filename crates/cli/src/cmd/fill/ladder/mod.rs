@@ -6,6 +6,7 @@ use std::collections::BTreeMap;
 use std::pin::pin;
 
 use connect::Connection;
+use fill::limits::Limits;
 use fill::{self, Conduct, FillError, Plan, Request, SCRATCH_SCHEMA, clear_scratch};
 use pgserver::Home;
 use serde_json::json;
@@ -157,7 +158,8 @@ impl Ladder<'_> {
         settle(self.connection, self.survey.environment.server_is_local == Some(true)).await?;
         let plan: Plan = fill::plan(self.survey, self.connection, &rung.request, false).await?;
         let conduct = Conduct {
-            volume_monitor: fill::volume_monitor(self.survey, self.connection, &plan).await?,
+            volume_monitor: fill::volume_monitor(self.survey, self.connection, &plan, &Limits::default())
+                .await?,
             records: Some(records(self.home)),
             ..Conduct::default()
         };

@@ -9,6 +9,7 @@ use measure::human::{bytes, bytes_both, count, counted, grouped};
 use server::Survey;
 
 use super::seconds;
+use crate::app::disk::free_space;
 use crate::app::table::{align_right, trimmed};
 use crate::cmd::fill::text::{limits as limits_of_one, method_name, of_part};
 
@@ -27,12 +28,7 @@ pub(super) fn plan(plan: &SchemaPlan, survey: &Survey, limits: &Limits, whole: b
     if let Some(size) = plan.size {
         line("asked for", bytes_both(size));
     }
-    match &survey.environment.data_volume {
-        Some(disk) => {
-            line("disk", format!("{} free on {} ({})", bytes(disk.free), disk.mount, disk.file_system));
-        }
-        None => line("disk", "free space is not known".to_owned()),
-    }
+    line("disk", free_space(survey));
     let done = plan.tables.iter().filter(|table| table.plan().is_none()).count();
     if plan.is_resumed {
         let begun = if plan.part().is_some() { "a fill that has begun" } else { "an interrupted fill" };
