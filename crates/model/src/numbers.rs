@@ -14,6 +14,18 @@ const STEPS: f64 = 2.0;
 const REACH: f64 = 16.0;
 /// Numbers that are drawn for a rare value at most, until one is another number.
 const DRAWS: u32 = 8;
+/// Share of the numbers between the bounds that occur, from which on bounds stay.
+pub(crate) const DENSE: f64 = 0.9;
+/// Different numbers from which on their distances tell the unit of all.
+pub(crate) const ENOUGH: usize = 20;
+/// Room between the least and the greatest of fewer numbers, in units for each.
+const ROOM: f64 = 16.0;
+/// A microsecond, a millisecond, a second, a minute, an hour and a day, in microseconds.
+const CLOCK: [u64; 6] = [1, 1_000, 1_000_000, 60_000_000, 3_600_000_000, 86_400_000_000];
+/// Days of a week.
+const WEEK: u64 = 7;
+/// Greatest power of ten among the units of numbers.
+const POWERS: u32 = 15;
 
 /// A value as a number on its type's scale.
 #[derive(Clone, Debug)]
@@ -58,11 +70,45 @@ pub(crate) fn step<'a>(kind: &Kind, numbers: impl Iterator<Item = &'a Number>) -
     let mut first = None;
     let divisor = numbers.fold(0_u64, |divisor, number| {
         let first = *first.get_or_insert(number.at);
-        #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "a distance of units")]
-        let distance = (number.at - first).abs() as u64;
-        gcd(divisor, distance)
+        gcd(divisor, whole(number.at - first))
     });
     divisor.max(1) as f64
+}
+
+/// The amount of a number of units.
+fn whole(units: f64) -> u64 {
+    #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "a number of units")]
+    let whole = units.abs() as u64;
+    whole
+}
+
+/// The unit in which people measure, such as an hour or ten cents, at whose distances these numbers lie, of `count` different ones. Of a
+/// few numbers it is one of which they are multiples, and that leaves room for many others between them.
+pub(crate) fn grain(kind: &Kind, numbers: &[f64], count: f64) -> f64 {
+    if is_real(kind) {
+        return 0.0;
+    }
+    let sorted = different(numbers);
+    let (Some(first), Some(last)) = (sorted.first(), sorted.last()) else { return 1.0 };
+    let are_many = sorted.len() >= ENOUGH;
+    let origin = if are_many { *first } else { 0.0 };
+    let divisor = sorted.iter().fold(0, |divisor, number| gcd(divisor, whole(number - origin)));
+    let units: Vec<u64> = match kind {
+        Kind::Timestamp | Kind::TimestampTz | Kind::Time | Kind::TimeTz | Kind::Interval => CLOCK.to_vec(),
+        Kind::Date => vec![1, WEEK],
+        _ => (0..=POWERS).flat_map(|power| [1, 2, 5].map(|digit| digit * 10_u64.pow(power))).collect(),
+    };
+    let wanted = if are_many { DENSE * count } else { f64::max(count, ROOM * sorted.len() as f64) };
+    let fits = |unit: &&u64| divisor.is_multiple_of(**unit) && (last - first) / **unit as f64 + 1.0 >= wanted;
+    units.iter().rev().find(fits).copied().unwrap_or(1) as f64
+}
+
+/// The different numbers in ascending order.
+pub(crate) fn different(numbers: &[f64]) -> Vec<f64> {
+    let mut sorted = numbers.to_vec();
+    sorted.sort_by(f64::total_cmp);
+    sorted.dedup_by(|one, other| one.total_cmp(other).is_eq());
+    sorted
 }
 
 fn gcd(one: u64, other: u64) -> u64 {
@@ -94,7 +140,11 @@ pub(crate) fn replace_rare(
         };
         // The least and the greatest value move inwards: a CHECK may end there.
         let (low, high) = match (nearest(low, below, f64::max), nearest(high, above, f64::min)) {
-            (None, None) => (own - 16.0 * step, own + 16.0 * step),
+            // Not near it: a quarter of its amount.
+            (None, None) => {
+                let wide = (own.abs() / 4.0).max(16.0 * step).max(1.0);
+                (own - wide, own + wide)
+            }
             (Some(low), Some(high)) => {
                 let reach = REACH * (own - low).min(high - own);
                 (low.max(own - reach), high.min(own + reach))
@@ -226,6 +276,48 @@ mod tests {
             assert_eq!(replaced(seed, 10, 12, 13), "11");
             assert_eq!(replaced(seed, 10, 11, 12), "11", "there is no other number");
         }
+    }
+
+    #[test]
+    fn a_rare_value_alone_is_another_one_and_not_beside_it() {
+        for (kind, text, least) in [
+            (Kind::Int4, "1234567", 1_000.0),
+            (Kind::Float8, "3.14159265", 0.01),
+            (Kind::Date, "1961-08-13", 30.0),
+        ] {
+            let far = (0..200).filter(|seed| {
+                let own = Number::read(&kind, text).unwrap();
+                let mut common = [(own.clone(), 0.001)];
+                let step = grain(&kind, &[own.at], 1.0);
+                replace_rare(&mut Rng::with_seed(*seed), 0.01, &kind, &mut common, &[], step);
+                assert_ne!(common[0].0.text, text);
+                (common[0].0.at - own.at).abs() > least
+            });
+            assert!(far.count() > 180, "{text}");
+        }
+    }
+
+    #[test]
+    fn few_numbers_have_a_unit_that_leaves_room() {
+        let of = |kind: &Kind, texts: &[&str]| {
+            let at: Vec<f64> = texts.iter().map(|text| Number::read(kind, text).unwrap().at).collect();
+            grain(kind, &at, at.len() as f64)
+        };
+        let is = |found: f64, wanted: f64| assert!((found - wanted).abs() < 1e-9, "{found} {wanted}");
+        // The distance of two numbers is no unit.
+        is(of(&Kind::Date, &["1961-08-13", "1975-02-02"]), 1.0);
+        is(of(&Kind::Int4, &["50700", "51400"]), 20.0);
+        is(of(&Kind::Int4, &["7", "9"]), 1.0);
+        is(of(&Kind::Timestamp, &["2024-01-01 10:00:00", "2024-01-01 11:00:00"]), 60e6);
+        is(of(&Kind::Timestamp, &["2024-01-01 10:00:00", "2024-03-01 11:00:00"]), 3600e6);
+        is(of(&Kind::Float8, &["1", "2"]), 0.0);
+        let many: Vec<f64> = (0..50).map(|number| f64::from(50_707 + 700 * number)).collect();
+        is(grain(&Kind::Int4, &many, 50.0), 100.0);
+        // More different numbers than multiples of 500 between the least and the greatest.
+        let hundreds: Vec<f64> = (0..=100).map(|number| f64::from(500 * number)).collect();
+        is(grain(&Kind::Int4, &hundreds, 500.0), 100.0);
+        let half_past: Vec<f64> = (0..50).map(|hour| 1_800e6 + 3_600e6 * f64::from(hour)).collect();
+        is(grain(&Kind::Timestamp, &half_past, 50.0), 3_600e6);
     }
 
     #[test]

@@ -40,6 +40,10 @@ pub struct Privacy {
 /// Numbers in a model are multiples of 1 divided by this.
 const DIGITS: f64 = 1e6;
 
+/// Why a column has no values in the model: of its table, or of its own.
+const FEW_ROWS: &str = "the table has fewer rows than --k";
+const FEW_VALUES: &str = "fewer rows than --k have a value";
+
 impl Model {
     /// The model of these facts.
     pub fn of(facts: &Facts, privacy: &Privacy) -> Self {
@@ -87,7 +91,10 @@ impl Maker<'_> {
         let few = self.table.rows < u64::from(self.privacy.k);
         let (nulls, width, values) = match &facts.statistics {
             None => (0.0, None, fill("no statistics: run ANALYZE, or capture as the owner of the table")),
-            Some(_) if few => (0.0, None, unknown(facts)),
+            Some(_) if few => (0.0, None, unknown(facts, FEW_ROWS)),
+            Some(statistics) if self.has_few_values(statistics) => {
+                (round(statistics.null_frac), None, self.counts_only(facts, statistics))
+            }
             Some(statistics) => {
                 let nulls = round(statistics.null_frac);
                 let mut values = self.values(facts, &of_values(statistics));
@@ -114,6 +121,22 @@ impl Maker<'_> {
             return column(facts, 0.0, width, fill("no statistics of its values"));
         }
         column(facts, nulls, width, values)
+    }
+
+    /// Whether some rows, but fewer than k, are not NULL.
+    fn has_few_values(&self, statistics: &Statistics) -> bool {
+        let there = (self.table.rows as f64 * (1.0 - statistics.null_frac)).round();
+        statistics.null_frac < 1.0 && there < f64::from(self.privacy.k)
+    }
+
+    /// Values of a column that has a value in fewer rows than k: without those of the original. Of a foreign key, the number of
+    /// keys in use stays.
+    fn counts_only(&mut self, facts: &ColumnFacts, statistics: &Statistics) -> Values {
+        if matches!(facts.role, ColumnRole::Free | ColumnRole::Unique | ColumnRole::Above { .. }) {
+            return unknown(facts, FEW_VALUES);
+        }
+        let Statistics { null_frac, n_distinct, .. } = of_values(statistics);
+        self.values(facts, &Statistics { null_frac, n_distinct, ..Statistics::default() })
     }
 
     /// The column's frequent values in the original, in the order of those in the model.
@@ -268,9 +291,9 @@ fn column(facts: &ColumnFacts, nulls: f64, width: Option<u32>, values: Values) -
     }
 }
 
-/// Values of a column in a table with fewer rows than k. Text is made of random letters: words that its name suggests, such as
-/// countries, may be the original's.
-fn unknown(facts: &ColumnFacts) -> Values {
+/// Values of a column in a table with fewer rows than k, or with fewer values. Text is made of random letters: words that its name
+/// suggests, such as countries, may be the original's.
+fn unknown(facts: &ColumnFacts, why: &str) -> Values {
     match &facts.kind {
         Some(kind) if is_text(kind) && facts.role == ColumnRole::Free => {
             let most = kind.characters().unwrap_or(u32::MAX).max(1);
@@ -282,7 +305,7 @@ fn unknown(facts: &ColumnFacts) -> Values {
                 lengths: [4, 12].map(|length: u32| length.min(most)).to_vec(),
             }
         }
-        _ => fill("the table has fewer rows than --k"),
+        _ => fill(why),
     }
 }
 
@@ -291,12 +314,20 @@ fn fill(why: &str) -> Values {
 }
 
 /// Places columns above others if a CHECK demands it and both have statistics; otherwise the fill
-/// decides on them.
+/// decides on them. A column in which few rows have a value gets the values of the other one.
 fn order(columns: &mut [Column], facts: &[ColumnFacts]) {
-    for (at, facts) in facts.iter().enumerate() {
-        let ColumnRole::Above { column: other, is_strict } = &facts.role else { continue };
+    for (at, of_column) in facts.iter().enumerate() {
+        let ColumnRole::Above { column: other, is_strict } = &of_column.role else { continue };
         let is_number = |column: &Column| matches!(column.values, Values::Statistics { .. });
         let Some(other_at) = columns.iter().position(|column| column.name == *other) else { continue };
+        let has_few = |column: &Column| column.values == fill(FEW_VALUES);
+        for (few, with_values) in [(at, other_at), (other_at, at)] {
+            let is_same = columns[few].data_type == columns[with_values].data_type;
+            if is_same && has_few(&columns[few]) && is_number(&columns[with_values]) {
+                columns[few].values = columns[with_values].values.clone();
+                columns[few].nulls = facts[few].statistics.as_ref().map_or(0.0, |of| round(of.null_frac));
+            }
+        }
         if is_number(&columns[at]) && is_number(&columns[other_at]) {
             let side = if *is_strict { &mut columns[at].above } else { &mut columns[at].not_below };
             *side = Some(other.clone());

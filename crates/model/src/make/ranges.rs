@@ -5,7 +5,7 @@ use rowgen::Kind;
 use super::{Maker, round};
 use crate::facts::Statistics;
 use crate::file::Values;
-use crate::numbers::{Number, move_bounds, step};
+use crate::numbers::{DENSE, ENOUGH, Number, different, grain, move_bounds, step};
 
 /// The greatest length, in units.
 const LONGEST: f64 = 9e15;
@@ -34,7 +34,7 @@ impl Maker<'_> {
             self.least(statistics) * bounds.len() as f64 / (1.0 - ranges.empty).max(f64::MIN_POSITIVE);
         for (numbers, kind) in [(&mut low, element), (&mut lengths, &Kind::Int8)] {
             let originals: Vec<f64> = numbers.iter().map(|number| number.at).collect();
-            let step = step(kind, numbers.iter());
+            let step = unit(kind, numbers, &originals);
             move_bounds(
                 self.rng,
                 kind,
@@ -53,6 +53,20 @@ impl Maker<'_> {
             lengths: lengths.iter().filter_map(|number| number.text.parse().ok()).collect(),
             moved_low: Vec::new(),
         })
+    }
+}
+
+/// By which distances quantiles move: the greatest of which all distances are multiples; a smaller one if they are few, or if there
+/// are no others at such distances.
+fn unit(kind: &Kind, numbers: &[Number], at: &[f64]) -> f64 {
+    let of_all = step(kind, numbers.iter());
+    let sorted = different(at);
+    let width = sorted.first().zip(sorted.last()).map_or(0.0, |(first, last)| last - first);
+    let count = sorted.len() as f64;
+    if sorted.len() < ENOUGH || count >= DENSE * (width / of_all + 1.0) {
+        grain(kind, at, count)
+    } else {
+        of_all
     }
 }
 
@@ -117,6 +131,21 @@ mod tests {
         let originals: Vec<&String> =
             low.iter().filter(|low| bounds.iter().any(|of| of.contains(*low))).collect();
         assert!(originals.is_empty(), "{originals:?}");
+    }
+
+    #[test]
+    fn quantiles_at_equal_distances_move_too() {
+        let day = |day: usize| Kind::Date.write_units(i64::try_from(10 * day).unwrap());
+        let bounds: Vec<String> =
+            (0..60).map(|number| format!("[{},{})", day(number), day(number + 3))).collect();
+        let lengths = (0..60).map(|number| f64::from(30 + 70 * number)).collect();
+        let made = of_dates(RangeStatistics { empty: 0.0, bounds, lengths });
+        let Values::Ranges { low, lengths, .. } = made else { panic!("{made:?}") };
+        let stayed: Vec<&String> =
+            low.iter().filter(|low| (0..60).any(|number| **low == day(number))).collect();
+        assert!(stayed.is_empty(), "{stayed:?}");
+        let stayed: Vec<&i64> = lengths.iter().filter(|length| (*length - 30) % 70 == 0).collect();
+        assert!(stayed.is_empty(), "{stayed:?}");
     }
 
     #[test]
