@@ -93,8 +93,8 @@ impl Maker<'_> {
         if step < 2 || statistics.correlation.unwrap_or_default() < 0.999 {
             return None;
         }
-        // The least key is one row's.
-        Some(Values::Serial { start: first + self.rng.i64(0..step), step })
+        // The least key is one row's: the copy begins between this one and the next.
+        Some(Values::Serial { start: first + self.rng.i64(1..step), step })
     }
 }
 
@@ -245,6 +245,16 @@ mod tests {
                 bounds.iter().filter(|bound| statistics.bounds.contains(bound)).collect();
             assert!(stayed.is_empty(), "{kind:?}: {stayed:?}");
             assert_eq!(made.values.originals().bounds, Vec::<String>::new());
+        }
+    }
+
+    #[test]
+    fn a_series_of_keys_does_not_begin_with_the_original_s_least_key() {
+        let bounds = (0..=100).map(|bound| (1_000_003 + bound * 200).to_string()).collect();
+        let keys = Statistics { n_distinct: -1.0, correlation: Some(1.0), bounds, ..Statistics::default() };
+        let one = |at: u32| column(&format!("c{at}"), Kind::Int8, ColumnRole::Unique, keys.clone());
+        for made in modelled((0..20).map(one).collect(), &[]) {
+            assert_eq!(made.values, Values::Serial { start: 1_000_004, step: 2 });
         }
     }
 
