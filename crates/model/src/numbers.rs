@@ -36,12 +36,24 @@ pub(crate) struct Number {
 
 impl Number {
     pub(crate) fn read(kind: &Kind, text: &str) -> Option<Self> {
-        let at = if is_real(kind) {
-            text.parse().ok().filter(|number: &f64| number.is_finite())?
+        if is_real(kind) {
+            let at = text.parse().ok().filter(|number: &f64| number.is_finite())?;
+            return Some(Self { at, text: text.to_owned() });
+        }
+        // Units have no time zone.
+        if *kind == Kind::TimeTz && text.contains(['+', '-']) && !text.ends_with("+00") {
+            return None;
+        }
+        let units = kind.read_units(text)?;
+        let decimals = usize::try_from(kind.decimals()).unwrap_or_default();
+        let is_rounded =
+            |(_, fraction): (&str, &str)| matches!(kind, Kind::Numeric(_)) && fraction.len() > decimals;
+        let text = if text.split_once('.').is_some_and(is_rounded) {
+            kind.write_units(units)
         } else {
-            kind.read_units(text)? as f64
+            text.to_owned()
         };
-        Some(Self { at, text: text.to_owned() })
+        Some(Self { at: units as f64, text })
     }
 
     /// Whether it is `infinity` or `-infinity`, at no distance from others.
@@ -248,6 +260,8 @@ fn is_real(kind: &Kind) -> bool {
 
 #[cfg(test)]
 mod tests {
+    use rowgen::Precision;
+
     use super::*;
 
     #[test]
@@ -318,6 +332,24 @@ mod tests {
         is(grain(&Kind::Int4, &hundreds, 500.0), 100.0);
         let half_past: Vec<f64> = (0..50).map(|hour| 1_800e6 + 3_600e6 * f64::from(hour)).collect();
         is(grain(&Kind::Timestamp, &half_past, 50.0), 3_600e6);
+    }
+
+    #[test]
+    fn decimals_below_the_unit_are_cut_off_and_offsets_are_not_read() {
+        let rates = Kind::Numeric(Some(Precision { precision: 20, scale: 10 }));
+        for (kind, text, read) in [
+            (&rates, "0.1428571429", Some("0.14285714")),
+            (&rates, "0.1428571400", Some("0.14285714")),
+            (&Kind::Numeric(None), "-0.14285714285714285714", Some("-0.142857")),
+            (&Kind::Numeric(None), "1.5", Some("1.5")),
+            (&Kind::TimeTz, "08:00:00+00", Some("08:00:00+00")),
+            (&Kind::TimeTz, "08:00:00+02", None),
+            (&Kind::TimeTz, "08:00:00-08", None),
+            (&Kind::TimeTz, "08:00:00", Some("08:00:00")),
+        ] {
+            let found = Number::read(kind, text).map(|number| number.text);
+            assert_eq!(found.as_deref(), read, "{text}");
+        }
     }
 
     #[test]

@@ -148,9 +148,11 @@ impl Maker<'_> {
         let mut atoms: Vec<String> = match (&column.values, &facts.kind) {
             (Values::Fill { .. } | Values::Serial { .. }, _) => Vec::new(),
             (Values::Statistics { .. }, Some(kind)) => {
-                let mut numbers: Vec<Number> = texts().filter_map(|text| Number::read(kind, &text)).collect();
-                numbers.sort_by(|one, other| one.at.total_cmp(&other.at));
-                numbers.into_iter().map(|number| number.text).collect()
+                // As the server prints them.
+                let read = |text: String| Some((Number::read(kind, &text)?.at, text));
+                let mut numbers: Vec<(f64, String)> = texts().filter_map(read).collect();
+                numbers.sort_by(|(one, _), (other, _)| one.total_cmp(other));
+                numbers.into_iter().map(|(_, text)| text).collect()
             }
             (Values::List { .. }, _) => {
                 let mut values: Vec<String> = texts().chain(statistics.bounds.iter().cloned()).collect();

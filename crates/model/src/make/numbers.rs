@@ -36,7 +36,13 @@ impl Maker<'_> {
             let both = (bounds.as_mut_slice(), originals.as_slice());
             move_bounds(self.rng, kind, both, step, of_bucket.min(1.0), is_rare);
         }
-        common.dedup_by(|one, other| one.0.at.total_cmp(&other.0.at).is_eq());
+        common.dedup_by(|(number, share), (before, all)| {
+            let is_same = number.at.total_cmp(&before.at).is_eq();
+            if is_same {
+                *all += *share;
+            }
+            is_same
+        });
         common.extend(infinite);
         common.sort_by(|(one, _), (other, _)| one.at.total_cmp(&other.at));
         let distinct = if statistics.n_distinct == 0.0 { -1.0 } else { statistics.n_distinct };
@@ -246,6 +252,21 @@ mod tests {
             assert!(stayed.is_empty(), "{kind:?}: {stayed:?}");
             assert_eq!(made.values.originals().bounds, Vec::<String>::new());
         }
+    }
+
+    #[test]
+    fn values_that_become_equal_share_their_frequency() {
+        let kind = Kind::Numeric(Some(Precision { precision: 20, scale: 10 }));
+        let common = [("0.1428571411", 0.3), ("0.1428571429", 0.2), ("0.5000000000", 0.1)];
+        let statistics = Statistics {
+            n_distinct: 3.0,
+            common: common.map(|(text, share)| (text.to_owned(), share)).to_vec(),
+            ..Statistics::default()
+        };
+        let Values::Statistics { common, .. } = made(kind, ColumnRole::Free, statistics, &[]).values else {
+            panic!()
+        };
+        assert_eq!(common, [("0.14285714".to_owned(), 0.5), ("0.50000000".to_owned(), 0.1)]);
     }
 
     #[test]
