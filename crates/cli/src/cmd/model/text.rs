@@ -143,8 +143,9 @@ pub(super) fn warnings(model: &Model, role: &str) -> Vec<String> {
             let options: Vec<String> =
                 narrow.iter().map(|column| format!("--keep-values {column}")).collect();
             warnings.push(format!(
-                "{}: pgrig replaces the texts by others of the same length. There are too few other texts of these lengths, so the copy \
-                 has fewer different texts, or sorts them in another order. If the model may contain the original texts, capture again with {}",
+                "{}: pgrig replaces the texts by others of the same length. There are too few other texts of these lengths, so the original \
+                 texts replace each other: the model and the copy contain them, in another order. To keep each text in its place, capture \
+                 again with {}",
                 narrow.join(", "),
                 options.join(" ")
             ));
@@ -176,7 +177,7 @@ pub(super) fn unread(facts: &Facts) -> Option<String> {
     })
 }
 
-/// Whether replaced texts are fewer than the original's, or in another order.
+/// Whether replaced texts are in another order: those of the original, because there are too few others.
 fn is_narrow(column: &Column) -> bool {
     let is_array = column.data_type.ends_with(']');
     match &column.values {
