@@ -20,6 +20,8 @@ const NEARLY_EACH: f64 = 1.5;
 const MOVED: f64 = 0.2;
 /// Share of the rows from which on each row has a value of its own.
 const UNIQUE: f64 = 0.999;
+/// Buckets from which on the step of their bounds is that of all values.
+const MANY: usize = 20;
 
 /// [`Statistics`] over a number of rows.
 #[derive(Clone, Debug)]
@@ -295,9 +297,9 @@ fn stretches<T: Copy + PartialOrd>(
         for (low, width) in parts {
             // Of two equal bounds the whole bucket is one value.
             let part = if end <= 0.0 { 1.0 } else { width / whole.max(f64::MIN_POSITIVE) };
-            // Where a bucket is a little too narrow for its values, all units count.
+            // Where a bucket is a little too narrow for its values, all units count, unless many bounds tell the step.
             let wanted = others * part / number.max(1) as f64;
-            let is_narrow = (1.0..2.0).contains(&(wanted * bounds.step / width));
+            let is_narrow = number < MANY && (1.0..2.0).contains(&(wanted * bounds.step / width));
             let step = if is_narrow { bounds.step.min(1.0) } else { bounds.step };
             stretches.push(Stretch { is_common: false, low, width, share: each * part, values: 1, step });
         }
@@ -483,6 +485,16 @@ mod tests {
         assert!(made.iter().all(|value| value % 50 == 0));
         assert!(made.is_sorted());
         assert_eq!((made[0], made[999]), (0, 100));
+    }
+
+    #[test]
+    fn many_buckets_with_too_little_room_keep_the_step() {
+        // Buckets have room for four and for two whole minutes in turns, and three values on average.
+        let bounds: Vec<i64> = (0..=100).map(|at| at * 180 + at % 2 * 60).collect();
+        let statistics = Statistics { distinct: 300.0, correlation: 0.0, values: units(&[], &bounds) };
+        let made = made(&statistics, 8_000);
+        assert!(made.iter().all(|value| value % 60 == 0));
+        assert!((290..=301).contains(&distinct(&made)), "{}", distinct(&made));
     }
 
     #[test]
