@@ -24,7 +24,8 @@ const ROOM: f64 = 16.0;
 const CLOCK: [u64; 6] = [1, 1_000, 1_000_000, 60_000_000, 3_600_000_000, 86_400_000_000];
 /// Days of a week.
 const WEEK: u64 = 7;
-/// Greatest power of ten among the units of numbers.
+/// Numbers that are units with each power of ten, and the greatest of these powers.
+const DIGITS: [u64; 5] = [1, 2, 5, 25, 125];
 const POWERS: u32 = 15;
 
 /// A value as a number on its type's scale.
@@ -108,11 +109,11 @@ pub(crate) fn grain(kind: &Kind, numbers: &[f64], count: f64) -> f64 {
     let units: Vec<u64> = match kind {
         Kind::Timestamp | Kind::TimestampTz | Kind::Time | Kind::TimeTz | Kind::Interval => CLOCK.to_vec(),
         Kind::Date => vec![1, WEEK],
-        _ => (0..=POWERS).flat_map(|power| [1, 2, 5].map(|digit| digit * 10_u64.pow(power))).collect(),
+        _ => (0..=POWERS).flat_map(|power| DIGITS.map(|digits| digits * 10_u64.pow(power))).collect(),
     };
     let wanted = if are_many { DENSE * count } else { f64::max(count, ROOM * sorted.len() as f64) };
     let fits = |unit: &&u64| divisor.is_multiple_of(**unit) && (last - first) / **unit as f64 + 1.0 >= wanted;
-    units.iter().rev().find(fits).copied().unwrap_or(1) as f64
+    units.iter().filter(fits).max().copied().unwrap_or(1) as f64
 }
 
 /// The different numbers in ascending order.
@@ -327,6 +328,8 @@ mod tests {
         is(of(&Kind::Float8, &["1", "2"]), 0.0);
         let many: Vec<f64> = (0..50).map(|number| f64::from(50_707 + 700 * number)).collect();
         is(grain(&Kind::Int4, &many, 50.0), 100.0);
+        let quarters: Vec<f64> = (0..=100).map(|number| f64::from(125 * number)).collect();
+        is(grain(&Kind::Money, &quarters, 100.0), 125.0);
         // More different numbers than multiples of 500 between the least and the greatest.
         let hundreds: Vec<f64> = (0..=100).map(|number| f64::from(500 * number)).collect();
         is(grain(&Kind::Int4, &hundreds, 500.0), 100.0);

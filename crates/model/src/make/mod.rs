@@ -132,8 +132,10 @@ impl Maker<'_> {
     /// Values of a column that has a value in fewer rows than k: without those of the original. Of a foreign key, the number of
     /// keys in use stays.
     fn counts_only(&mut self, facts: &ColumnFacts, statistics: &Statistics) -> Values {
-        if matches!(facts.role, ColumnRole::Free | ColumnRole::Unique | ColumnRole::Above { .. }) {
-            return unknown(facts, FEW_VALUES);
+        match facts.role {
+            ColumnRole::Free | ColumnRole::Above { .. } => return unknown(facts, FEW_VALUES),
+            ColumnRole::Unique => return fill("a key"),
+            _ => {}
         }
         let Statistics { null_frac, n_distinct, .. } = of_values(statistics);
         self.values(facts, &Statistics { null_frac, n_distinct, ..Statistics::default() })

@@ -170,8 +170,8 @@ pub(super) fn unread(facts: &Facts) -> Option<String> {
         .collect();
     (!columns.is_empty()).then(|| {
         format!(
-            "pgrig cannot read some values of these columns (such as NaN, dates BC, or numbers of more than 18 digits), and the copy has \
-             other values in their place: {}",
+            "pgrig cannot read some values of these columns (such as NaN, dates BC, times of day with an offset, numbers of more than 18 \
+             digits, or of 10^12 and more in numeric without precision), and the copy has other values in their place: {}",
             columns.join(", ")
         )
     })

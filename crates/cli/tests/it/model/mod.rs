@@ -2,8 +2,10 @@
 
 mod aggregates;
 mod bloat;
+mod inherited;
 mod order;
 mod paired;
+mod privacy;
 mod ranges;
 mod refused;
 mod scale;
