@@ -89,10 +89,9 @@ pub(crate) fn step<'a>(kind: &Kind, numbers: impl Iterator<Item = &'a Number>) -
 }
 
 /// The amount of a number of units.
+#[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "a number of units")]
 fn whole(units: f64) -> u64 {
-    #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "a number of units")]
-    let whole = units.abs() as u64;
-    whole
+    units.abs() as u64
 }
 
 /// The unit in which people measure, such as an hour or ten cents, at whose distances these numbers lie, of `count` different ones. Of a

@@ -129,16 +129,23 @@ impl Maker<'_> {
         statistics.null_frac < 1.0 && there < f64::from(self.privacy.k)
     }
 
-    /// Values of a column that has a value in fewer rows than k: without those of the original. Of a foreign key, the number of
-    /// keys in use stays.
+    /// Values of a column that has a value in fewer rows than k: without those of the original. Of texts, their number stays; of a
+    /// foreign key, the number of keys in use.
     fn counts_only(&mut self, facts: &ColumnFacts, statistics: &Statistics) -> Values {
-        match facts.role {
-            ColumnRole::Free | ColumnRole::Above { .. } => return unknown(facts, FEW_VALUES),
-            ColumnRole::Unique => return fill("a key"),
-            _ => {}
-        }
         let Statistics { null_frac, n_distinct, .. } = of_values(statistics);
-        self.values(facts, &Statistics { null_frac, n_distinct, ..Statistics::default() })
+        match facts.role {
+            ColumnRole::Free | ColumnRole::Above { .. } => {
+                let mut values = unknown(facts, FEW_VALUES);
+                if let Values::Letters { distinct, .. } = &mut values
+                    && n_distinct != 0.0
+                {
+                    *distinct = n_distinct;
+                }
+                values
+            }
+            ColumnRole::Unique => fill("a key"),
+            _ => self.values(facts, &Statistics { null_frac, n_distinct, ..Statistics::default() }),
+        }
     }
 
     /// The column's frequent values in the original, in the order of those in the model.
