@@ -115,6 +115,40 @@ pub(crate) fn grain(kind: &Kind, numbers: &[f64], count: f64) -> f64 {
     units.iter().filter(fits).max().copied().unwrap_or(1) as f64
 }
 
+/// A unit that is so many times too great shows in the copy.
+const TOO_GREAT: f64 = 16.0;
+
+/// Divides buckets if the distances between so few bounds would tell a greater unit: the copy has only multiples of it, and of two bounds it
+/// is their distance.
+pub(crate) fn divide(
+    rng: &mut Rng,
+    kind: &Kind,
+    common: &[(Number, f64)],
+    bounds: &mut Vec<Number>,
+    unit: f64,
+) {
+    let all = common.iter().map(|(number, _)| number).chain(bounds.iter());
+    if unit <= 0.0 || bounds.len() < 2 || step(kind, all) < TOO_GREAT * unit {
+        return;
+    }
+    let at: Vec<f64> = bounds.iter().map(|bound| bound.at).collect();
+    let narrowest = at.windows(2).map(|pair| pair[1] - pair[0]).fold(f64::INFINITY, f64::min);
+    // Four units at least, so that a bound can move by one.
+    let wanted = ENOUGH.div_ceil(bounds.len() - 1);
+    let parts = (1..=wanted).rev().find(|parts| narrowest >= 4.0 * unit * *parts as f64).unwrap_or(1);
+    let mut divided = Vec::with_capacity(bounds.len() * parts);
+    for (bound, pair) in bounds.iter().zip(at.windows(2)) {
+        divided.push(bound.clone());
+        let width = (pair[1] - pair[0]) / parts as f64;
+        for part in 1..parts {
+            let place = width.mul_add(part as f64, pair[0]) + unit * f64::from(rng.u8(0..2));
+            divided.extend(Number::near(kind, pair[0], place, unit));
+        }
+    }
+    divided.extend(bounds.last().cloned());
+    *bounds = divided;
+}
+
 /// The different numbers in ascending order.
 pub(crate) fn different(numbers: &[f64]) -> Vec<f64> {
     let mut sorted = numbers.to_vec();
@@ -334,6 +368,25 @@ mod tests {
         is(grain(&Kind::Int4, &hundreds, 500.0), 100.0);
         let half_past: Vec<f64> = (0..50).map(|hour| 1_800e6 + 3_600e6 * f64::from(hour)).collect();
         is(grain(&Kind::Timestamp, &half_past, 50.0), 3_600e6);
+    }
+
+    #[test]
+    fn two_bounds_tell_the_unit() {
+        let kind = Kind::Date;
+        let dates = |texts: &[&str]| -> Vec<Number> {
+            texts.iter().map(|text| Number::read(&kind, text).unwrap()).collect()
+        };
+        for seed in 0..100 {
+            let mut bounds = dates(&["1931-01-01", "1996-01-01"]);
+            divide(&mut Rng::with_seed(seed), &kind, &[], &mut bounds, 1.0);
+            assert_eq!(bounds.len(), 21);
+            assert!((step(&kind, bounds.iter()) - 1.0).abs() < 1e-9, "{bounds:?}");
+            assert!(bounds.windows(2).all(|pair| pair[0].at < pair[1].at));
+            assert_eq!((bounds[0].text.as_str(), bounds[20].text.as_str()), ("1931-01-01", "1996-01-01"));
+        }
+        let mut many = dates(&["1931-01-01", "1931-01-02", "1996-01-01"]);
+        divide(&mut Rng::with_seed(1), &kind, &[], &mut many, 1.0);
+        assert_eq!(many.len(), 3);
     }
 
     #[test]

@@ -5,7 +5,9 @@ use rowgen::Kind;
 use super::{Maker, correlation, random, round};
 use crate::facts::{ColumnFacts, Statistics};
 use crate::file::Values;
-use crate::numbers::{DENSE, ENOUGH, Number, different, grain, move_bounds, replace_rare, smooth, step};
+use crate::numbers::{
+    DENSE, ENOUGH, Number, different, divide, grain, move_bounds, replace_rare, smooth, step,
+};
 
 impl Maker<'_> {
     pub(super) fn numbers(&mut self, kind: &Kind, statistics: &Statistics) -> Values {
@@ -35,6 +37,7 @@ impl Maker<'_> {
             let of_bucket = least * bounds.len().max(1) as f64 / others;
             let both = (bounds.as_mut_slice(), originals.as_slice());
             move_bounds(self.rng, kind, both, step, of_bucket.min(1.0), is_rare);
+            divide(self.rng, kind, &common, &mut bounds, step);
         }
         common.dedup_by(|(number, share), (before, all)| {
             let is_same = number.at.total_cmp(&before.at).is_eq();

@@ -5,7 +5,7 @@ use rowgen::Kind;
 use super::{Maker, round};
 use crate::facts::Statistics;
 use crate::file::Values;
-use crate::numbers::{DENSE, ENOUGH, Number, different, grain, move_bounds, step};
+use crate::numbers::{DENSE, ENOUGH, Number, different, divide, grain, move_bounds, step};
 
 /// The greatest length, in units.
 const LONGEST: f64 = 9e15;
@@ -48,7 +48,7 @@ impl Maker<'_> {
 
 impl Maker<'_> {
     /// Moves quantiles in ascending order, except for those that k rows share. `share` is k's share of the rows between two quantiles.
-    fn move_quantiles(&mut self, kind: &Kind, numbers: &mut [Number], share: f64) {
+    fn move_quantiles(&mut self, kind: &Kind, numbers: &mut Vec<Number>, share: f64) {
         let at: Vec<f64> = numbers.iter().map(|number| number.at).collect();
         let originals = different(&at);
         let first = |number: f64| at.partition_point(|other| *other < number);
@@ -64,6 +64,7 @@ impl Maker<'_> {
             }
         }
         numbers.sort_by(|one, other| one.at.total_cmp(&other.at));
+        divide(self.rng, kind, &[], numbers, step);
     }
 }
 

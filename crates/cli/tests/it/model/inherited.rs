@@ -1,7 +1,7 @@
 //! Tables from which others inherit.
 
 use super::captured;
-use crate::support::Rig;
+use crate::support::{Rig, observed};
 
 /// In `base`, `twice` follows from `n`, texts have 5 to 7 characters, and half of the rows are referred to by four rows each. The child has
 /// more rows, of other texts and pairs.
@@ -36,7 +36,7 @@ fn aggregates_and_distances_are_those_of_a_table_without_its_children() {
     let (ours, theirs) = (original.number(without), copy.number(without));
     assert!((ours - theirs).abs() <= 200, "{ours} {theirs}");
     let document = rig.document("model check original copy --columns --instance default -q");
-    assert_eq!(crate::support::observed(&document, "broken-keys").to_string(), "0");
+    assert_eq!(observed(&document, "broken-keys").to_string(), "0");
     // A key whose row is in the child alone is broken.
     copy.execute(
         "ALTER TABLE refs DROP CONSTRAINT refs_base_id_fkey;
@@ -45,5 +45,5 @@ fn aggregates_and_distances_are_those_of_a_table_without_its_children() {
          ALTER TABLE refs ADD CONSTRAINT refs_base_id_fkey FOREIGN KEY (base_id) REFERENCES base NOT VALID",
     );
     let document = rig.document("model check original copy --columns --instance default -q");
-    assert_eq!(crate::support::observed(&document, "broken-keys").to_string(), "1");
+    assert_eq!(observed(&document, "broken-keys").to_string(), "1");
 }

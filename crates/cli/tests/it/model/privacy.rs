@@ -108,9 +108,9 @@ fn narrow_columns_keep_their_numbers_of_values_and_their_units() {
     assert!(!said.stderr.contains("--keep-values"), "{}", said.stderr);
     let model = captured(&rig, "");
     rig.done(&format!("fill --model {model} --instance default -d copy -q"));
-    for (column, table) in [("grade", "narrow"), ("st", "narrow")] {
+    for column in ["grade", "st"] {
         let values = |server: &Server<'_>| -> HashSet<String> {
-            let rows = server.rows(&format!("SELECT DISTINCT {column}::text FROM {table}"));
+            let rows = server.rows(&format!("SELECT DISTINCT {column}::text FROM narrow"));
             rows.iter().map(|row| row.get(0)).collect()
         };
         let (before, after) = (values(&original), values(&copy));
@@ -142,7 +142,7 @@ fn the_low_end_of_skewed_amounts_stays() {
     original.execute(
         "create table skewed (id int primary key, amt numeric(12,2));
          select setseed(0.5);
-         insert into skewed select i, exp(random() * 8)::numeric(12,2) from generate_series(1, 100000) i",
+         insert into skewed select i, floor(100 * exp(random() * 8))::numeric / 100 from generate_series(1, 100000) i",
     );
     let low = "SELECT count(*) FROM skewed WHERE amt < 1.5";
     let ours = original.number(low);
@@ -153,6 +153,6 @@ fn the_low_end_of_skewed_amounts_stays() {
         copy.execute("DROP TABLE IF EXISTS skewed");
         rig.done(&format!("fill --model {model} --instance default -d copy -q"));
         let theirs = copy.number(low);
-        assert!((ours - theirs).abs() < 1_000, "{ours} {theirs}");
+        assert!((ours - theirs).abs() < 1_200, "{ours} {theirs}");
     }
 }
