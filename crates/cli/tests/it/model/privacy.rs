@@ -24,7 +24,7 @@ const ROWS: &str = "
      where id in (11, 4011);
     update few set sal = 50700 + 700 * (id / 100) where id % 100 = 0;
     create table target (id int primary key, sal int, born date, amt numeric(12,2));
-    insert into target select i, 20000 + i * 13, date '1930-03-09' + i * 5, 11.72 + i * 7.31 from generate_series(1, 5000) i;
+    insert into target select i, 200000 + i * 13, date '2040-03-09' + i * 5, 11.72 + i * 7.31 from generate_series(1, 5000) i;
     alter table target alter sal set statistics 1, alter born set statistics 1, alter amt set statistics 1;
     analyze";
 
