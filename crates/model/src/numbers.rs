@@ -14,6 +14,19 @@ const STEPS: f64 = 2.0;
 const REACH: f64 = 16.0;
 /// Numbers that are drawn for a rare value at most, until one is another number.
 const DRAWS: u32 = 8;
+/// Share of the numbers between the bounds that occur, from which on bounds stay.
+pub(crate) const DENSE: f64 = 0.9;
+/// Different numbers from which on their distances tell the unit of all.
+pub(crate) const ENOUGH: usize = 20;
+/// Room between the least and the greatest of fewer numbers, in units for each.
+const ROOM: f64 = 16.0;
+/// A microsecond, a millisecond, a second, a minute, an hour and a day, in microseconds.
+const CLOCK: [u64; 6] = [1, 1_000, 1_000_000, 60_000_000, 3_600_000_000, 86_400_000_000];
+/// Days of a week.
+const WEEK: u64 = 7;
+/// Numbers that are units with each power of ten, and the greatest of these powers.
+const DIGITS: [u64; 5] = [1, 2, 5, 25, 125];
+const POWERS: u32 = 15;
 
 /// A value as a number on its type's scale.
 #[derive(Clone, Debug)]
@@ -24,12 +37,24 @@ pub(crate) struct Number {
 
 impl Number {
     pub(crate) fn read(kind: &Kind, text: &str) -> Option<Self> {
-        let at = if is_real(kind) {
-            text.parse().ok().filter(|number: &f64| number.is_finite())?
+        if is_real(kind) {
+            let at = text.parse().ok().filter(|number: &f64| number.is_finite())?;
+            return Some(Self { at, text: text.to_owned() });
+        }
+        // Units have no time zone.
+        if *kind == Kind::TimeTz && text.contains(['+', '-']) && !text.ends_with("+00") {
+            return None;
+        }
+        let units = kind.read_units(text)?;
+        let decimals = usize::try_from(kind.decimals()).unwrap_or_default();
+        let is_rounded =
+            |(_, fraction): (&str, &str)| matches!(kind, Kind::Numeric(_)) && fraction.len() > decimals;
+        let text = if text.split_once('.').is_some_and(is_rounded) {
+            kind.write_units(units)
         } else {
-            kind.read_units(text)? as f64
+            text.to_owned()
         };
-        Some(Self { at, text: text.to_owned() })
+        Some(Self { at: units as f64, text })
     }
 
     /// Whether it is `infinity` or `-infinity`, at no distance from others.
@@ -58,11 +83,78 @@ pub(crate) fn step<'a>(kind: &Kind, numbers: impl Iterator<Item = &'a Number>) -
     let mut first = None;
     let divisor = numbers.fold(0_u64, |divisor, number| {
         let first = *first.get_or_insert(number.at);
-        #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "a distance of units")]
-        let distance = (number.at - first).abs() as u64;
-        gcd(divisor, distance)
+        gcd(divisor, whole(number.at - first))
     });
     divisor.max(1) as f64
+}
+
+/// The amount of a number of units.
+#[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "a number of units")]
+fn whole(units: f64) -> u64 {
+    units.abs() as u64
+}
+
+/// The unit in which people measure, such as an hour or ten cents, at whose distances these numbers lie, of `count` different ones. Of a
+/// few numbers it is one of which they are multiples, and that leaves room for many others between them.
+pub(crate) fn grain(kind: &Kind, numbers: &[f64], count: f64) -> f64 {
+    if is_real(kind) {
+        return 0.0;
+    }
+    let sorted = different(numbers);
+    let (Some(first), Some(last)) = (sorted.first(), sorted.last()) else { return 1.0 };
+    let are_many = sorted.len() >= ENOUGH;
+    let origin = if are_many { *first } else { 0.0 };
+    let divisor = sorted.iter().fold(0, |divisor, number| gcd(divisor, whole(number - origin)));
+    let units: Vec<u64> = match kind {
+        Kind::Timestamp | Kind::TimestampTz | Kind::Time | Kind::TimeTz | Kind::Interval => CLOCK.to_vec(),
+        Kind::Date => vec![1, WEEK],
+        _ => (0..=POWERS).flat_map(|power| DIGITS.map(|digits| digits * 10_u64.pow(power))).collect(),
+    };
+    let wanted = if are_many { DENSE * count } else { f64::max(count, ROOM * sorted.len() as f64) };
+    let fits = |unit: &&u64| divisor.is_multiple_of(**unit) && (last - first) / **unit as f64 + 1.0 >= wanted;
+    units.iter().filter(fits).max().copied().unwrap_or(1) as f64
+}
+
+/// A unit that is so many times too great shows in the copy.
+const TOO_GREAT: f64 = 16.0;
+
+/// Divides buckets if the distances between so few bounds would tell a greater unit: the copy has only multiples of it, and of two bounds it
+/// is their distance.
+pub(crate) fn divide(
+    rng: &mut Rng,
+    kind: &Kind,
+    common: &[(Number, f64)],
+    bounds: &mut Vec<Number>,
+    unit: f64,
+) {
+    let all = common.iter().map(|(number, _)| number).chain(bounds.iter());
+    if unit <= 0.0 || bounds.len() < 2 || step(kind, all) < TOO_GREAT * unit {
+        return;
+    }
+    let at: Vec<f64> = bounds.iter().map(|bound| bound.at).collect();
+    let narrowest = at.windows(2).map(|pair| pair[1] - pair[0]).fold(f64::INFINITY, f64::min);
+    // Four units at least, so that a bound can move by one.
+    let wanted = ENOUGH.div_ceil(bounds.len() - 1);
+    let parts = (1..=wanted).rev().find(|parts| narrowest >= 4.0 * unit * *parts as f64).unwrap_or(1);
+    let mut divided = Vec::with_capacity(bounds.len() * parts);
+    for (bound, pair) in bounds.iter().zip(at.windows(2)) {
+        divided.push(bound.clone());
+        let width = (pair[1] - pair[0]) / parts as f64;
+        for part in 1..parts {
+            let place = width.mul_add(part as f64, pair[0]) + unit * f64::from(rng.u8(0..2));
+            divided.extend(Number::near(kind, pair[0], place, unit));
+        }
+    }
+    divided.extend(bounds.last().cloned());
+    *bounds = divided;
+}
+
+/// The different numbers in ascending order.
+pub(crate) fn different(numbers: &[f64]) -> Vec<f64> {
+    let mut sorted = numbers.to_vec();
+    sorted.sort_by(f64::total_cmp);
+    sorted.dedup_by(|one, other| one.total_cmp(other).is_eq());
+    sorted
 }
 
 fn gcd(one: u64, other: u64) -> u64 {
@@ -94,7 +186,11 @@ pub(crate) fn replace_rare(
         };
         // The least and the greatest value move inwards: a CHECK may end there.
         let (low, high) = match (nearest(low, below, f64::max), nearest(high, above, f64::min)) {
-            (None, None) => (own - 16.0 * step, own + 16.0 * step),
+            // Not near it: a quarter of its amount.
+            (None, None) => {
+                let wide = (own.abs() / 4.0).max(16.0 * step).max(1.0);
+                (own - wide, own + wide)
+            }
             (Some(low), Some(high)) => {
                 let reach = REACH * (own - low).min(high - own);
                 (low.max(own - reach), high.min(own + reach))
@@ -198,6 +294,8 @@ fn is_real(kind: &Kind) -> bool {
 
 #[cfg(test)]
 mod tests {
+    use rowgen::Precision;
+
     use super::*;
 
     #[test]
@@ -225,6 +323,87 @@ mod tests {
             assert_eq!(replaced(seed, 10, 11, 13), "12");
             assert_eq!(replaced(seed, 10, 12, 13), "11");
             assert_eq!(replaced(seed, 10, 11, 12), "11", "there is no other number");
+        }
+    }
+
+    #[test]
+    fn a_rare_value_alone_is_another_one_and_not_beside_it() {
+        for (kind, text, least) in [
+            (Kind::Int4, "1234567", 1_000.0),
+            (Kind::Float8, "3.14159265", 0.01),
+            (Kind::Date, "1961-08-13", 30.0),
+        ] {
+            let far = (0..200).filter(|seed| {
+                let own = Number::read(&kind, text).unwrap();
+                let mut common = [(own.clone(), 0.001)];
+                let step = grain(&kind, &[own.at], 1.0);
+                replace_rare(&mut Rng::with_seed(*seed), 0.01, &kind, &mut common, &[], step);
+                assert_ne!(common[0].0.text, text);
+                (common[0].0.at - own.at).abs() > least
+            });
+            assert!(far.count() > 180, "{text}");
+        }
+    }
+
+    #[test]
+    fn few_numbers_have_a_unit_that_leaves_room() {
+        let of = |kind: &Kind, texts: &[&str]| {
+            let at: Vec<f64> = texts.iter().map(|text| Number::read(kind, text).unwrap().at).collect();
+            grain(kind, &at, at.len() as f64)
+        };
+        let is = |found: f64, wanted: f64| assert!((found - wanted).abs() < 1e-9, "{found} {wanted}");
+        // The distance of two numbers is no unit.
+        is(of(&Kind::Date, &["1961-08-13", "1975-02-02"]), 1.0);
+        is(of(&Kind::Int4, &["50700", "51400"]), 20.0);
+        is(of(&Kind::Int4, &["7", "9"]), 1.0);
+        is(of(&Kind::Timestamp, &["2024-01-01 10:00:00", "2024-01-01 11:00:00"]), 60e6);
+        is(of(&Kind::Timestamp, &["2024-01-01 10:00:00", "2024-03-01 11:00:00"]), 3600e6);
+        is(of(&Kind::Float8, &["1", "2"]), 0.0);
+        let many: Vec<f64> = (0..50).map(|number| f64::from(50_707 + 700 * number)).collect();
+        is(grain(&Kind::Int4, &many, 50.0), 100.0);
+        let quarters: Vec<f64> = (0..=100).map(|number| f64::from(125 * number)).collect();
+        is(grain(&Kind::Money, &quarters, 100.0), 125.0);
+        // More different numbers than multiples of 500 between the least and the greatest.
+        let hundreds: Vec<f64> = (0..=100).map(|number| f64::from(500 * number)).collect();
+        is(grain(&Kind::Int4, &hundreds, 500.0), 100.0);
+        let half_past: Vec<f64> = (0..50).map(|hour| 1_800e6 + 3_600e6 * f64::from(hour)).collect();
+        is(grain(&Kind::Timestamp, &half_past, 50.0), 3_600e6);
+    }
+
+    #[test]
+    fn two_bounds_tell_the_unit() {
+        let kind = Kind::Date;
+        let dates = |texts: &[&str]| -> Vec<Number> {
+            texts.iter().map(|text| Number::read(&kind, text).unwrap()).collect()
+        };
+        for seed in 0..100 {
+            let mut bounds = dates(&["1931-01-01", "1996-01-01"]);
+            divide(&mut Rng::with_seed(seed), &kind, &[], &mut bounds, 1.0);
+            assert_eq!(bounds.len(), 21);
+            assert!((step(&kind, bounds.iter()) - 1.0).abs() < 1e-9, "{bounds:?}");
+            assert!(bounds.windows(2).all(|pair| pair[0].at < pair[1].at));
+            assert_eq!((bounds[0].text.as_str(), bounds[20].text.as_str()), ("1931-01-01", "1996-01-01"));
+        }
+        let mut many = dates(&["1931-01-01", "1931-01-02", "1996-01-01"]);
+        divide(&mut Rng::with_seed(1), &kind, &[], &mut many, 1.0);
+        assert_eq!(many.len(), 3);
+    }
+
+    #[test]
+    fn decimals_below_the_unit_are_cut_off_and_offsets_are_not_read() {
+        let rates = Kind::Numeric(Some(Precision { precision: 20, scale: 10 }));
+        for (kind, text, read) in [
+            (&rates, "0.1428571429", Some("0.14285714")),
+            (&rates, "0.1428571400", Some("0.14285714")),
+            (&Kind::Numeric(None), "-0.14285714285714285714", Some("-0.142857")),
+            (&Kind::Numeric(None), "1.5", Some("1.5")),
+            (&Kind::TimeTz, "08:00:00+00", Some("08:00:00+00")),
+            (&Kind::TimeTz, "08:00:00+02", None),
+            (&Kind::TimeTz, "08:00:00-08", None),
+            (&Kind::TimeTz, "08:00:00", Some("08:00:00")),
+        ] {
+            let found = Number::read(kind, text).map(|number| number.text);
+            assert_eq!(found.as_deref(), read, "{text}");
         }
     }
 

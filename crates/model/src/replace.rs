@@ -1,7 +1,5 @@
 //! Makes texts that replace the original's.
 
-use std::collections::HashSet;
-
 use fastrand::Rng;
 use rowgen::Alphabet;
 
@@ -40,58 +38,86 @@ struct Seen {
     other: bool,
 }
 
-/// Makes an ascending text for each original: with the same length as far as all can differ, in the
-/// same order, and different from all originals. If there are too few texts so short, some are the same, or in another order.
+/// Makes an ascending text for each original: with the same length as far as all can differ, in the same order, and different from
+/// all originals; an empty text stays. If an alphabet has too few texts so short, all letters and digits take its place; if these are
+/// too few, the originals replace each other.
 pub(crate) fn texts(originals: &[&str], most: Option<u32>, rng: &mut Rng) -> Vec<String> {
-    let alphabet = alphabet_of(originals.iter().copied());
+    // Blanks at the end are those of char(n).
+    let trimmed: Vec<&str> = originals.iter().map(|original| original.trim_end()).collect();
+    let full: Vec<&str> = trimmed.iter().copied().filter(|text| !text.is_empty()).collect();
+    let alphabet = alphabet_of(full.iter().copied());
     let characters: Vec<u8> = match alphabet {
-        Alphabet::Digits | Alphabet::Hex => {
-            b"0123456789abcdef"[..if alphabet == Alphabet::Digits { 10 } else { 16 }].to_vec()
-        }
+        Alphabet::Digits => (b'0'..=b'9').collect(),
+        Alphabet::Hex => (b'0'..=b'9').chain(b'a'..=b'f').collect(),
         Alphabet::Upper => (b'A'..=b'Z').collect(),
         Alphabet::Mixed => (b'0'..=b'9').chain(b'a'..=b'z').collect(),
         Alphabet::Lower | Alphabet::Words => (b'a'..=b'z').collect(),
     };
-    let base = characters.len() as u64;
+    let all: Vec<u8> = (b'0'..=b'9').chain(b'A'..=b'Z').chain(b'a'..=b'z').collect();
+    let replaced = others(&full, &characters, most, rng)
+        .or_else(|| others(&full, &all, most, rng))
+        .unwrap_or_else(|| exchanged(&full, rng));
+    let mut replaced = replaced.into_iter();
+    let one = |(original, trimmed): (&&str, &str)| {
+        let next = if trimmed.is_empty() { None } else { replaced.next() };
+        next.unwrap_or_else(|| (*original).to_owned())
+    };
+    originals.iter().zip(trimmed).map(one).collect()
+}
+
+/// Ascending texts of these characters (in ascending order), none of which begins like one of the originals. None if there are too few.
+fn others(originals: &[&str], characters: &[u8], most: Option<u32>, rng: &mut Rng) -> Option<Vec<String>> {
+    let (base, count) = (characters.len() as u64, originals.len() as u64);
     // Twice as many as there are texts, so that one that is an original can give way to its neighbour.
-    let room = 2 * originals.len() as u64;
     let mut ordered = 1;
-    while base.saturating_pow(ordered) < room && most.is_none_or(|most| ordered < most) {
+    while base.saturating_pow(ordered) < 2 * count && most.is_none_or(|most| ordered < most) {
         ordered += 1;
     }
-    let all = base.saturating_pow(ordered);
-    // Blanks at the end are those of char(n).
-    let taken: HashSet<&str> = originals.iter().map(|original| original.trim_end()).collect();
-    let mut replaced = Vec::with_capacity(originals.len());
-    for (at, original) in originals.iter().enumerate() {
-        let least = u32::try_from(original.trim_end().chars().count()).unwrap_or(u32::MAX);
-        let length = least.clamp(ordered, ordered.max(200)) as usize;
-        let slot = all / originals.len() as u64;
-        let first = at as u64 * all / originals.len() as u64;
-        let longer: Vec<&[char]> = original.chars().filter_map(alike).collect();
-        let text = (0..slot.max(1)).map(|offset| {
-            let mut rest = (first + offset) % all;
-            let mut text = vec![0; ordered as usize];
-            for place in text.iter_mut().rev() {
-                *place = characters[usize::try_from(rest % base).expect("below the base")];
-                rest /= base;
-            }
-            let mut text = String::from_utf8(text).expect("ASCII");
-            // As many bytes, as far as the texts need not be ordered by these.
-            let more = length.saturating_sub(ordered as usize);
-            for at in 0..more {
-                match longer.get(at) {
-                    Some(alike) => text.push(alike[rng.usize(..alike.len())]),
-                    None => text.push(char::from(characters[rng.usize(..characters.len())])),
-                }
-            }
-            text
+    let length_of_order = ordered as usize;
+    // A text's first characters as a number; none if it is shorter, or has others.
+    let number = |text: &&str| {
+        let digits = text.chars().take(length_of_order).map(|character| {
+            let byte = u8::try_from(character).ok()?;
+            characters.iter().position(|other| *other == byte)
         });
-        let mut text = text.take(64);
-        let one = text.find(|text| !taken.contains(text.as_str()));
-        replaced.push(one.unwrap_or_else(|| another(original.trim_end(), &characters, length, &taken)));
+        let digits: Vec<usize> = digits.collect::<Option<_>>()?;
+        let whole = digits.iter().fold(0, |number: u64, digit| number * base + *digit as u64);
+        (digits.len() == length_of_order).then_some(whole)
+    };
+    let mut taken: Vec<u64> = originals.iter().filter_map(number).collect();
+    taken.sort_unstable();
+    taken.dedup();
+    let free = base.saturating_pow(ordered).saturating_sub(taken.len() as u64);
+    if free < count {
+        return None;
     }
-    replaced
+    let mut replaced = Vec::with_capacity(originals.len());
+    let mut passed = 0;
+    for (at, original) in (0_u64..).zip(originals) {
+        // The free number at this place among all free ones.
+        let place = u64::try_from(u128::from(at) * u128::from(free) / u128::from(count)).ok()?;
+        while taken.get(passed).is_some_and(|taken| *taken <= place + passed as u64) {
+            passed += 1;
+        }
+        let mut rest = place + passed as u64;
+        let mut text = vec![0; length_of_order];
+        for digit in text.iter_mut().rev() {
+            *digit = characters[usize::try_from(rest % base).ok()?];
+            rest /= base;
+        }
+        let length = original.chars().count().clamp(length_of_order, length_of_order.max(200));
+        let mut text = String::from_utf8(text).ok()?;
+        // As many bytes, as far as the texts need not be ordered by these.
+        let longer: Vec<&[char]> = original.chars().filter_map(alike).collect();
+        for more in 0..length - length_of_order {
+            match longer.get(more) {
+                Some(alike) => text.push(alike[rng.usize(..alike.len())]),
+                None => text.push(char::from(characters[rng.usize(..characters.len())])),
+            }
+        }
+        replaced.push(text);
+    }
+    Some(replaced)
 }
 
 /// Letters of two bytes in UTF-8 that take the place of such a letter. The encodings that have one of a script's letters have these.
@@ -104,19 +130,27 @@ fn alike(char: char) -> Option<&'static [char]> {
     }
 }
 
-/// A text of one character that differs from the original; and from all of them, if there is such a text.
-fn another(original: &str, characters: &[u8], length: usize, taken: &HashSet<&str>) -> String {
-    let others = (b'0'..=b'9').chain(b'a'..=b'z').chain(b'A'..=b'Z');
-    let texts = || {
-        let each = characters.iter().copied().chain(others.clone());
-        each.map(|character| char::from(character).to_string().repeat(length))
-    };
-    let free = texts().find(|text| !taken.contains(text.as_str()));
-    free.or_else(|| texts().find(|text| text != original)).unwrap_or_default()
+/// Orders of the originals that are tried.
+const TRIED: u32 = 64;
+
+/// The originals in another order, in which none keeps its place.
+fn exchanged(originals: &[&str], rng: &mut Rng) -> Vec<String> {
+    let mut order: Vec<usize> = (0..originals.len()).collect();
+    let is_moved =
+        |order: &[usize]| order.iter().enumerate().all(|(place, at)| originals[*at] != originals[place]);
+    for _ in 0..TRIED {
+        rng.shuffle(&mut order);
+        if is_moved(&order) {
+            return order.into_iter().map(|at| originals[at].to_owned()).collect();
+        }
+    }
+    (0..originals.len()).map(|place| originals[(place + 1) % originals.len()].to_owned()).collect()
 }
 
 #[cfg(test)]
 mod tests {
+    use std::collections::HashSet;
+
     use super::*;
 
     #[test]
@@ -156,7 +190,10 @@ mod tests {
                         assert_ne!(original.trim_end(), replaced);
                         assert_eq!(replaced.len(), 1);
                     }
+                    let different: HashSet<&String> = replaced.iter().collect();
+                    assert_eq!(different.len(), originals.len(), "{replaced:?}");
                     if originals.len() < 62 {
+                        assert!(replaced.is_sorted(), "{replaced:?}");
                         let is_new =
                             |text: &String| !originals.iter().any(|original| original.trim_end() == text);
                         assert!(replaced.iter().all(is_new), "{replaced:?}");
@@ -164,6 +201,35 @@ mod tests {
                 }
             }
         }
+    }
+
+    #[test]
+    fn all_texts_of_two_digits_become_others() {
+        let all: Vec<String> = (0..100).map(|number| format!("{number:02}")).collect();
+        let originals: Vec<&str> = all.iter().map(String::as_str).collect();
+        let replaced = texts(&originals, Some(2), &mut Rng::with_seed(1));
+        assert!(replaced.windows(2).all(|pair| pair[0] < pair[1]), "{replaced:?}");
+        assert!(replaced.iter().all(|text| text.len() == 2 && !all.contains(text)));
+    }
+
+    #[test]
+    fn neighbours_of_originals_are_taken_in_their_place() {
+        let first_five = ["a", "b", "c", "d", "e"];
+        let replaced = texts(&first_five, Some(1), &mut Rng::with_seed(1));
+        assert_eq!(replaced, ["f", "j", "n", "r", "v"]);
+        // Of longer texts, too, whose first characters all are originals'.
+        let codes: Vec<String> = (0..400).map(|number| format!("{number:03}x")).collect();
+        let originals: Vec<&str> = codes.iter().map(String::as_str).collect();
+        let replaced = texts(&originals, None, &mut Rng::with_seed(1));
+        assert!(replaced.windows(2).all(|pair| pair[0] < pair[1]), "{replaced:?}");
+        assert!(replaced.iter().all(|text| text.len() == 4 && !codes.contains(text)));
+    }
+
+    #[test]
+    fn empty_texts_stay() {
+        assert_eq!(texts(&["", " ", "x"], None, &mut Rng::with_seed(1))[..2], ["", " "]);
+        assert_eq!(texts(&["     "], Some(5), &mut Rng::with_seed(1)), ["     "]);
+        assert_ne!(texts(&["", "x"], None, &mut Rng::with_seed(1))[1], "x");
     }
 
     #[test]

@@ -2,9 +2,10 @@
 
 use model::{Cells, ColumnFacts, Drawn, DrawnKey, DrawnTable, Facts};
 use rowgen::Kind;
-use server::quote::{identifier, qualified};
+use server::quote::identifier;
 use tokio_postgres::{Client, Row};
 
+use super::aggregates::rows_of;
 use super::{FEW, TIMEOUT, in_transaction, read_all};
 use crate::error::CatalogError;
 use crate::info::{ForeignKeyInfo, TableInfo};
@@ -101,7 +102,7 @@ pub fn draw<'a>(
 fn of_table(facts: &model::TableFacts, info: &TableInfo, k: u32) -> TableDrawing {
     TableDrawing {
         name: facts.name.clone(),
-        sql_name: qualified(&info.schema, &info.name),
+        sql_name: rows_of(&info.schema, &info.name, info.partitions.is_some()),
         columns: facts
             .columns
             .iter()
@@ -153,8 +154,8 @@ fn of_key(facts: &model::TableFacts, info: &TableInfo, key: &ForeignKeyInfo) -> 
     let (own, theirs) = (columns(&key.columns, "c"), columns(&key.referenced.columns, "p"));
     let there: Vec<String> = own.iter().map(|column| format!("{column} IS NOT NULL")).collect();
     let there = there.join(" AND ");
-    let (child, parent) =
-        (qualified(&info.schema, &info.name), qualified(&key.referenced.schema, &key.referenced.table));
+    let child = rows_of(&info.schema, &info.name, info.partitions.is_some());
+    let parent = rows_of(&key.referenced.schema, &key.referenced.table, key.referenced.partitioned);
     // Two parts of the keys by a hash, so that all rows of a key are in the same part.
     let mask = 2 * facts.rows.div_ceil(2 * KEYED).max(1).next_power_of_two() - 1;
     let part =

@@ -62,7 +62,10 @@ fn pgbackrest_and_barman_restore_tablespaces_as_the_guide_says() {
     };
     let ran = tools(&mapped, &also_mapped);
     assert_eq!(ran.code, Some(0), "{ran:#?}");
-    assert_says(&ran.stdout, &["pgbackrest, barman: each logged table has the same hash", "3,000 rows of 1 table"]);
+    assert_says(
+        &ran.stdout,
+        &["pgbackrest, barman: each logged table has the same hash", "3,000 rows of 1 table"],
+    );
     let refused = tools(&second, &fourth);
     assert_eq!(refused.code, Some(2), "{refused:#?}");
     assert_says(

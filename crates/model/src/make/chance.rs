@@ -62,7 +62,9 @@ struct Buckets {
     shares: Vec<f64>,
     /// Different values in each bucket.
     values: Vec<f64>,
-    /// The bucket of each frequent value.
+    /// Frequent values.
+    common: Vec<Number>,
+    /// The bucket of each of them.
     of_common: Vec<usize>,
     step: f64,
 }
@@ -81,7 +83,7 @@ impl Buckets {
         let rest = (1.0 - statistics.common.iter().map(|(_, share)| share).sum::<f64>()).max(0.0);
         let shares = vec![rest / rooms.len() as f64; rooms.len()];
         let values = spread(&rooms, others);
-        Some(Self { bounds, shares, values, of_common, step })
+        Some(Self { bounds, shares, values, common, of_common, step })
     }
 
     /// How many values occur at least `count` times among so many rows, if all values of a bucket are equally frequent.
@@ -90,9 +92,16 @@ impl Buckets {
         self.shares.iter().zip(&self.values).map(of_bucket).sum()
     }
 
-    /// Counts a frequent value with the others.
+    /// Counts a frequent value with the others. ANALYZE's first and last bound are the least and the greatest value that is not
+    /// frequent: so the value can lie outside of them.
     fn add(&mut self, at: usize, share: f64) {
-        let bucket = self.of_common[at];
+        let (bucket, number) = (self.of_common[at], &self.common[at]);
+        let last = self.bounds.len() - 1;
+        if number.at < self.bounds[0].at {
+            self.bounds[0] = number.clone();
+        } else if number.at > self.bounds[last].at {
+            self.bounds[last] = number.clone();
+        }
         self.shares[bucket] += share;
         self.values[bucket] += 1.0;
     }
@@ -243,5 +252,21 @@ mod tests {
         }
         // Shares of 0.4, 0.2, 0.2 and 0.2.
         assert_eq!(buckets.bounds(&Kind::Int4), ["0", "65", "152", "275", "400"]);
+    }
+
+    #[test]
+    fn values_below_and_above_the_histogram_that_are_not_frequent_widen_it() {
+        // In most samples, the least and the greatest of equally frequent values are among the frequent ones by chance.
+        let common = [1_i32, 2, 4, 399, 400].map(|value| (value.to_string(), 90.0 / 30_000.0));
+        let statistics = Statistics {
+            n_distinct: 400.0,
+            common: common.to_vec(),
+            bounds: strings(&["5", "100", "200", "300", "398"]),
+            ..Statistics::default()
+        };
+        let steady = without_chance(&Kind::Int4, &statistics, ROWS, 0.0);
+        assert_eq!(steady.common, []);
+        assert_eq!((steady.bounds[0].as_str(), steady.bounds[4].as_str()), ("1", "400"));
+        assert_eq!(steady.bounds.len(), 5);
     }
 }

@@ -40,6 +40,10 @@ pub struct Privacy {
 /// Numbers in a model are multiples of 1 divided by this.
 const DIGITS: f64 = 1e6;
 
+/// Why a column has no values in the model: of its table, or of its own.
+const FEW_ROWS: &str = "the table has fewer rows than --k";
+const FEW_VALUES: &str = "fewer rows than --k have a value";
+
 impl Model {
     /// The model of these facts.
     pub fn of(facts: &Facts, privacy: &Privacy) -> Self {
@@ -87,7 +91,10 @@ impl Maker<'_> {
         let few = self.table.rows < u64::from(self.privacy.k);
         let (nulls, width, values) = match &facts.statistics {
             None => (0.0, None, fill("no statistics: run ANALYZE, or capture as the owner of the table")),
-            Some(_) if few => (0.0, None, unknown(facts)),
+            Some(_) if few => (0.0, None, unknown(facts, FEW_ROWS)),
+            Some(statistics) if self.has_few_values(statistics) => {
+                (round(statistics.null_frac), None, self.counts_only(facts, statistics))
+            }
             Some(statistics) => {
                 let nulls = round(statistics.null_frac);
                 let mut values = self.values(facts, &of_values(statistics));
@@ -116,6 +123,31 @@ impl Maker<'_> {
         column(facts, nulls, width, values)
     }
 
+    /// Whether some rows, but fewer than k, are not NULL.
+    fn has_few_values(&self, statistics: &Statistics) -> bool {
+        let there = (self.table.rows as f64 * (1.0 - statistics.null_frac)).round();
+        statistics.null_frac < 1.0 && there < f64::from(self.privacy.k)
+    }
+
+    /// Values of a column that has a value in fewer rows than k: without those of the original. Of texts, their number stays; of a
+    /// foreign key, the number of keys in use.
+    fn counts_only(&mut self, facts: &ColumnFacts, statistics: &Statistics) -> Values {
+        let Statistics { null_frac, n_distinct, .. } = of_values(statistics);
+        match facts.role {
+            ColumnRole::Free | ColumnRole::Above { .. } => {
+                let mut values = unknown(facts, FEW_VALUES);
+                if let Values::Letters { distinct, .. } = &mut values
+                    && n_distinct != 0.0
+                {
+                    *distinct = n_distinct;
+                }
+                values
+            }
+            ColumnRole::Unique => fill("a key"),
+            _ => self.values(facts, &Statistics { null_frac, n_distinct, ..Statistics::default() }),
+        }
+    }
+
     /// The column's frequent values in the original, in the order of those in the model.
     fn node(&self, facts: &ColumnFacts, column: &Column) -> Node {
         // A few ranks may come twice.
@@ -125,9 +157,11 @@ impl Maker<'_> {
         let mut atoms: Vec<String> = match (&column.values, &facts.kind) {
             (Values::Fill { .. } | Values::Serial { .. }, _) => Vec::new(),
             (Values::Statistics { .. }, Some(kind)) => {
-                let mut numbers: Vec<Number> = texts().filter_map(|text| Number::read(kind, &text)).collect();
-                numbers.sort_by(|one, other| one.at.total_cmp(&other.at));
-                numbers.into_iter().map(|number| number.text).collect()
+                // As the server prints them.
+                let read = |text: String| Some((Number::read(kind, &text)?.at, text));
+                let mut numbers: Vec<(f64, String)> = texts().filter_map(read).collect();
+                numbers.sort_by(|(one, _), (other, _)| one.total_cmp(other));
+                numbers.into_iter().map(|(_, text)| text).collect()
             }
             (Values::List { .. }, _) => {
                 let mut values: Vec<String> = texts().chain(statistics.bounds.iter().cloned()).collect();
@@ -268,9 +302,9 @@ fn column(facts: &ColumnFacts, nulls: f64, width: Option<u32>, values: Values) -
     }
 }
 
-/// Values of a column in a table with fewer rows than k. Text is made of random letters: words that its name suggests, such as
-/// countries, may be the original's.
-fn unknown(facts: &ColumnFacts) -> Values {
+/// Values of a column in a table with fewer rows than k, or with fewer values. Text is made of random letters: words that its name
+/// suggests, such as countries, may be the original's.
+fn unknown(facts: &ColumnFacts, why: &str) -> Values {
     match &facts.kind {
         Some(kind) if is_text(kind) && facts.role == ColumnRole::Free => {
             let most = kind.characters().unwrap_or(u32::MAX).max(1);
@@ -282,7 +316,7 @@ fn unknown(facts: &ColumnFacts) -> Values {
                 lengths: [4, 12].map(|length: u32| length.min(most)).to_vec(),
             }
         }
-        _ => fill("the table has fewer rows than --k"),
+        _ => fill(why),
     }
 }
 
@@ -291,12 +325,20 @@ fn fill(why: &str) -> Values {
 }
 
 /// Places columns above others if a CHECK demands it and both have statistics; otherwise the fill
-/// decides on them.
+/// decides on them. A column in which few rows have a value gets the values of the other one.
 fn order(columns: &mut [Column], facts: &[ColumnFacts]) {
-    for (at, facts) in facts.iter().enumerate() {
-        let ColumnRole::Above { column: other, is_strict } = &facts.role else { continue };
+    for (at, of_column) in facts.iter().enumerate() {
+        let ColumnRole::Above { column: other, is_strict } = &of_column.role else { continue };
         let is_number = |column: &Column| matches!(column.values, Values::Statistics { .. });
         let Some(other_at) = columns.iter().position(|column| column.name == *other) else { continue };
+        let has_few = |column: &Column| column.values == fill(FEW_VALUES);
+        for (few, with_values) in [(at, other_at), (other_at, at)] {
+            let is_same = columns[few].data_type == columns[with_values].data_type;
+            if is_same && has_few(&columns[few]) && is_number(&columns[with_values]) {
+                columns[few].values = columns[with_values].values.clone();
+                columns[few].nulls = facts[few].statistics.as_ref().map_or(0.0, |of| round(of.null_frac));
+            }
+        }
         if is_number(&columns[at]) && is_number(&columns[other_at]) {
             let side = if *is_strict { &mut columns[at].above } else { &mut columns[at].not_below };
             *side = Some(other.clone());

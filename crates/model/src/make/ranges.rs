@@ -5,7 +5,7 @@ use rowgen::Kind;
 use super::{Maker, round};
 use crate::facts::Statistics;
 use crate::file::Values;
-use crate::numbers::{Number, move_bounds, step};
+use crate::numbers::{DENSE, ENOUGH, Number, different, divide, grain, move_bounds, step};
 
 /// The greatest length, in units.
 const LONGEST: f64 = 9e15;
@@ -33,17 +33,7 @@ impl Maker<'_> {
         let share =
             self.least(statistics) * bounds.len() as f64 / (1.0 - ranges.empty).max(f64::MIN_POSITIVE);
         for (numbers, kind) in [(&mut low, element), (&mut lengths, &Kind::Int8)] {
-            let originals: Vec<f64> = numbers.iter().map(|number| number.at).collect();
-            let step = step(kind, numbers.iter());
-            move_bounds(
-                self.rng,
-                kind,
-                (numbers.as_mut_slice(), originals.as_slice()),
-                step,
-                share.min(1.0),
-                true,
-            );
-            numbers.sort_by(|one, other| one.at.total_cmp(&other.at));
+            self.move_quantiles(kind, numbers, share);
         }
         Some(Values::Ranges {
             of: element.sql(),
@@ -53,6 +43,42 @@ impl Maker<'_> {
             lengths: lengths.iter().filter_map(|number| number.text.parse().ok()).collect(),
             moved_low: Vec::new(),
         })
+    }
+}
+
+impl Maker<'_> {
+    /// Moves quantiles in ascending order, except for those that k rows share. `share` is k's share of the rows between two quantiles.
+    fn move_quantiles(&mut self, kind: &Kind, numbers: &mut Vec<Number>, share: f64) {
+        let at: Vec<f64> = numbers.iter().map(|number| number.at).collect();
+        let originals = different(&at);
+        let first = |number: f64| at.partition_point(|other| *other < number);
+        let mut moved: Vec<Number> = originals.iter().map(|number| numbers[first(*number)].clone()).collect();
+        let step = unit(kind, &moved, &originals);
+        let both = (moved.as_mut_slice(), originals.as_slice());
+        move_bounds(self.rng, kind, both, step, share.min(1.0), true);
+        for (number, original) in numbers.iter_mut().zip(&at) {
+            let same = at.iter().filter(|other| other.total_cmp(original).is_eq()).count();
+            if ((same - 1) as f64) < share || same == 1 {
+                let place = originals.partition_point(|other| other < original);
+                number.clone_from(&moved[place]);
+            }
+        }
+        numbers.sort_by(|one, other| one.at.total_cmp(&other.at));
+        divide(self.rng, kind, &[], numbers, step);
+    }
+}
+
+/// By which distances quantiles move: the greatest of which all distances are multiples; a smaller one if they are few, or if there
+/// are no others at such distances.
+fn unit(kind: &Kind, numbers: &[Number], at: &[f64]) -> f64 {
+    let of_all = step(kind, numbers.iter());
+    let sorted = different(at);
+    let width = sorted.first().zip(sorted.last()).map_or(0.0, |(first, last)| last - first);
+    let count = sorted.len() as f64;
+    if sorted.len() < ENOUGH || count >= DENSE * (width / of_all + 1.0) {
+        grain(kind, at, count)
+    } else {
+        of_all
     }
 }
 
@@ -117,6 +143,46 @@ mod tests {
         let originals: Vec<&String> =
             low.iter().filter(|low| bounds.iter().any(|of| of.contains(*low))).collect();
         assert!(originals.is_empty(), "{originals:?}");
+    }
+
+    #[test]
+    fn quantiles_at_equal_distances_move_too() {
+        let day = |day: usize| Kind::Date.write_units(i64::try_from(10 * day).unwrap());
+        let bounds: Vec<String> =
+            (0..60).map(|number| format!("[{},{})", day(number), day(number + 3))).collect();
+        let lengths = (0..60).map(|number| f64::from(30 + 70 * number)).collect();
+        let made = of_dates(RangeStatistics { empty: 0.0, bounds, lengths });
+        let Values::Ranges { low, lengths, .. } = made else { panic!("{made:?}") };
+        let stayed: Vec<&String> =
+            low.iter().filter(|low| (0..60).any(|number| **low == day(number))).collect();
+        assert!(stayed.is_empty(), "{stayed:?}");
+        let stayed: Vec<&i64> = lengths.iter().filter(|length| (*length - 30) % 70 == 0).collect();
+        assert!(stayed.is_empty(), "{stayed:?}");
+    }
+
+    #[test]
+    fn a_length_that_few_rows_share_moves_and_one_of_many_rows_stays() {
+        // Of 40 rows, three have the length 1,000, and thirty the length 500.
+        let bounds = (0..40).map(|day| Kind::Date.write_units(100 * day));
+        let bounds = bounds.map(|day| format!("[{day},2030-01-01)")).collect();
+        let lengths = [
+            vec![500.0; 30],
+            (1..=7).map(|number| 520.0 + 60.0 * f64::from(number)).collect(),
+            vec![1_000.0; 3],
+        ];
+        let ranges = RangeStatistics { empty: 0.0, bounds, lengths: lengths.concat() };
+        let kind = Kind::Range { name: "daterange".to_owned(), oid: 3912, element: Box::new(Kind::Date) };
+        let statistics = Statistics {
+            null_frac: 0.996,
+            n_distinct: -0.004,
+            ranges: Some(ranges),
+            ..Statistics::default()
+        };
+        let Values::Ranges { lengths, .. } = made(kind, ColumnRole::Free, statistics, &[]).values else {
+            panic!()
+        };
+        assert_eq!((lengths.len(), lengths[..30].to_vec()), (40, vec![500; 30]));
+        assert!(!lengths.contains(&1_000), "{lengths:?}");
     }
 
     #[test]

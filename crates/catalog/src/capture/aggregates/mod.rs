@@ -6,7 +6,7 @@ mod questions;
 use model::TableFacts;
 use tokio_postgres::Client;
 
-pub(super) use self::questions::{Question, of_table};
+pub(super) use self::questions::{Question, of_table, rows_of};
 use crate::error::CatalogError;
 use tokio_postgres::error::SqlState;
 

@@ -122,7 +122,7 @@ pub(in super::super) fn of_table(
     if facts.rows < u64::from(asked.k) {
         return Vec::new();
     }
-    let name = qualified(&info.schema, &info.name);
+    let name = rows_of(&info.schema, &info.name, info.partitions.is_some());
     let mut questions = Vec::new();
     for column in &facts.columns {
         if !matches!(column.role, ColumnRole::Reference { .. } | ColumnRole::Paired { .. }) {
@@ -140,6 +140,13 @@ pub(in super::super) fn of_table(
     questions
 }
 
+/// The table in SQL, without the rows of tables that inherit from it: statistics and foreign keys do not count these. The rows of a
+/// partitioned table are those of its partitions.
+pub(in super::super) fn rows_of(schema: &str, table: &str, is_partitioned: bool) -> String {
+    let only = if is_partitioned { "" } else { "ONLY " };
+    format!("{only}{}", qualified(schema, table))
+}
+
 fn rows_per_key(name: &str, facts: &TableFacts, key: &ForeignKeyInfo) -> Question {
     let columns = |names: &[String]| names.iter().map(|name| identifier(name)).collect::<Vec<_>>();
     let (own, theirs) = (columns(&key.columns), columns(&key.referenced.columns));
@@ -154,7 +161,7 @@ fn rows_per_key(name: &str, facts: &TableFacts, key: &ForeignKeyInfo) -> Questio
     } else {
         Default::default()
     };
-    let referenced = qualified(&key.referenced.schema, &key.referenced.table);
+    let referenced = rows_of(&key.referenced.schema, &key.referenced.table, key.referenced.partitioned);
     let sql = format!(
         "SELECT n, count(*) AS keys, (SELECT count(*) FROM {referenced}{of_keys}) AS all_keys\n  \
            FROM (SELECT count(*) AS n FROM {name}\n         WHERE {}{of_rows}\n         GROUP BY {}) AS child\n \

@@ -143,8 +143,9 @@ pub(super) fn warnings(model: &Model, role: &str) -> Vec<String> {
             let options: Vec<String> =
                 narrow.iter().map(|column| format!("--keep-values {column}")).collect();
             warnings.push(format!(
-                "{}: pgrig replaces the texts by others of the same length. There are too few other texts of these lengths, so the copy \
-                 has fewer different texts, or sorts them in another order. If the model may contain the original texts, capture again with {}",
+                "{}: pgrig replaces the texts by others of the same length. There are too few other texts of these lengths, so the original \
+                 texts replace each other: the model and the copy contain them, in another order. To keep each text in its place, capture \
+                 again with {}",
                 narrow.join(", "),
                 options.join(" ")
             ));
@@ -169,14 +170,14 @@ pub(super) fn unread(facts: &Facts) -> Option<String> {
         .collect();
     (!columns.is_empty()).then(|| {
         format!(
-            "pgrig cannot read some values of these columns (such as NaN, dates BC, or numbers of more than 18 digits), and the copy has \
-             other values in their place: {}",
+            "pgrig cannot read some values of these columns (such as NaN, dates BC, times of day with an offset, numbers of more than 18 \
+             digits, or of 10^12 and more in numeric without precision), and the copy has other values in their place: {}",
             columns.join(", ")
         )
     })
 }
 
-/// Whether replaced texts are fewer than the original's, or in another order.
+/// Whether replaced texts are in another order: those of the original, because there are too few others.
 fn is_narrow(column: &Column) -> bool {
     let is_array = column.data_type.ends_with(']');
     match &column.values {

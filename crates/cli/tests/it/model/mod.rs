@@ -3,8 +3,10 @@
 mod aggregates;
 mod bloat;
 mod follow;
+mod inherited;
 mod order;
 mod paired;
+mod privacy;
 mod ranges;
 mod refused;
 mod scale;

@@ -300,6 +300,16 @@ mod tests {
     }
 
     #[test]
+    fn many_buckets_with_too_little_room_keep_the_step() {
+        // Buckets have room for four and for two whole minutes in turns, and three values on average.
+        let bounds: Vec<i64> = (0..=100).map(|at| at * 180 + at % 2 * 60).collect();
+        let statistics = Statistics { distinct: 300.0, correlation: 0.0, values: units(&[], &bounds) };
+        let made = made(&statistics, 8_000);
+        assert!(made.iter().all(|value| value % 60 == 0));
+        assert!((290..=301).contains(&distinct(&made)), "{}", distinct(&made));
+    }
+
+    #[test]
     fn equal_bounds_are_one_value() {
         let statistics = Statistics { distinct: 3.0, correlation: 0.0, values: units(&[], &[5, 5, 5, 9]) };
         let made = made(&statistics, 300);

@@ -18,6 +18,8 @@ const NEARLY_EACH: f64 = 1.5;
 const MOVED: f64 = 0.2;
 /// Share of the rows from which on each row has a value of its own.
 const UNIQUE: f64 = 0.999;
+/// Buckets from which on the step of their bounds is that of all values.
+const MANY: usize = 20;
 
 /// Arithmetic of values of one kind.
 pub(super) struct Bounds<T, W, A> {
@@ -111,9 +113,9 @@ pub(super) fn stretches<T: Copy + PartialOrd>(
         for (low, width) in parts {
             // Of two equal bounds the whole bucket is one value.
             let part = if end <= 0.0 { 1.0 } else { width / whole.max(f64::MIN_POSITIVE) };
-            // Where a bucket is a little too narrow for its values, all units count.
+            // Where a bucket is a little too narrow for its values, all units count, unless many bounds tell the step.
             let wanted = others * part / number.max(1) as f64;
-            let is_narrow = (1.0..2.0).contains(&(wanted * bounds.step / width));
+            let is_narrow = number < MANY && (1.0..2.0).contains(&(wanted * bounds.step / width));
             let step = if is_narrow { bounds.step.min(1.0) } else { bounds.step };
             stretches.push(Stretch { is_common: false, low, width, share: each * part, values: 1, step });
         }
