@@ -307,6 +307,9 @@ pub enum Values {
         elements: Vec<(String, f64)>,
         /// Values of the other elements.
         others: Others,
+        /// Number of different other elements; below 0 relative to the rows. 0 if it is not known.
+        #[serde(default, skip_serializing_if = "is_zero")]
+        others_distinct: f64,
     },
     /// Ranges.
     Ranges {

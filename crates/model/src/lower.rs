@@ -12,7 +12,7 @@ use crate::make::rooms;
 use crate::ranges::Ranges;
 
 /// Rows that ANALYZE samples for each unit of the statistics target, which is also the greatest number of frequent values.
-const SAMPLED_PER_TARGET: u64 = 300;
+pub(crate) const SAMPLED_PER_TARGET: u64 = 300;
 
 impl Model {
     /// The statistics of the model in the form of facts.
@@ -381,7 +381,7 @@ impl Values {
                     values.join(",")
                 )
             }
-            Self::Elements { counts, elements, others, .. } => {
+            Self::Elements { counts, elements, others, others_distinct, .. } => {
                 let counts: Vec<String> = counts.iter().map(u32::to_string).collect();
                 let listed: Vec<String> =
                     elements.iter().map(|(element, share)| format!("{}*{share}", quoted(element))).collect();
@@ -390,13 +390,20 @@ impl Values {
                     Others::Letters { alphabet, lengths } => {
                         format!("letters({alphabet},{},{})", lengths.0, lengths.1)
                     }
-                    Others::Between { low, high } => format!("uniform({},{})", quoted(low), quoted(high)),
+                    Others::Between { low, high } if *others_distinct == 0.0 => {
+                        format!("uniform({},{})", quoted(low), quoted(high))
+                    }
+                    Others::Between { low, high } => {
+                        format!("statistics(-1,0,common(),histogram({},{}))", quoted(low), quoted(high))
+                    }
                 };
                 let (counts, listed) = (counts.join(","), listed.join(","));
+                let number =
+                    if *others_distinct == 0.0 { String::new() } else { format!(",{others_distinct}") };
                 // As many are different as their elements make: a fixed number of arrays would have other shares of elements.
                 let correlation = ranked.unwrap_or(0.0);
                 format!(
-                    "repeated(-1,{correlation},common(),elements(counts({counts}),listed({listed}),{others}))"
+                    "repeated(-1,{correlation},common(),elements(counts({counts}),listed({listed}),{others}{number}))"
                 )
             }
             Self::Ranges { of, empty, unbounded, low, lengths, .. } => {

@@ -211,7 +211,9 @@ impl Maker<'_> {
         }
         if let Kind::Array(element) = kind {
             let least = self.least(statistics);
-            if let Some(values) = elements::of(element, statistics, least, round, self.rng) {
+            if let Some(values) =
+                elements::of(element, statistics, least, self.table.counts(), round, self.rng)
+            {
                 return values;
             }
         }

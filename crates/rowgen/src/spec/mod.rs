@@ -79,7 +79,7 @@ enum Form {
     Statistics { distinct: f64, correlation: f64, common: Vec<Weighted>, bounds: Vec<String> },
     Repeated { spread: Spread, spec: Box<Spec> },
     Keys(Spread),
-    Elements { counts: Vec<u32>, listed: Vec<Weighted>, others: Box<Spec> },
+    Elements { counts: Vec<u32>, listed: Vec<Weighted>, others: Box<Spec>, distinct: f64 },
     Ranked { ranking: Ranking, spec: Box<Spec> },
     Ordered { other: String, side: Side, others: Box<Spec>, spec: Box<Spec> },
 }
@@ -225,7 +225,8 @@ impl Spec {
             }
             Name::Elements => {
                 let (counts, listed) = statistics::elements(&arguments)?;
-                Form::Elements { counts, listed, others: Box::new(Self::read(arguments[2], depth + 1)?) }
+                let others = Box::new(Self::read(arguments[2], depth + 1)?);
+                Form::Elements { counts, listed, others, distinct: statistics::others(&arguments)? }
             }
             Name::Keys => Form::Keys(statistics::keys(&arguments)?),
             name => Form::Call { name, arguments: arguments.into_iter().map(syntax::unquoted).collect() },
@@ -316,7 +317,7 @@ impl Spec {
             Form::Ranked { ranking, spec } => {
                 Values::Ranked { ranking: ranking.clone(), values: Box::new(spec.values(kind, reference)?) }
             }
-            Form::Elements { counts, listed, others } => {
+            Form::Elements { counts, listed, others, distinct } => {
                 let Kind::Array(element) = kind else {
                     return Err(
                         Unsuited::Kind { values: "elements", kind: kind.sql(), suited: "arrays" }.into()
@@ -326,6 +327,7 @@ impl Spec {
                     counts: counts.clone(),
                     listed: listed.iter().map(|one| (one.value.clone(), one.weight)).collect(),
                     others: Box::new(others.values(element, None)?),
+                    distinct: *distinct,
                 })
             }
             Form::Keys(_) => {

@@ -90,8 +90,8 @@ const ALL: [Usage; 28] = [
     usage(
         Name::Elements,
         "elements",
-        (3, 3),
-        "(counts(number,…),listed(element*share,…),specification of other elements)",
+        (3, 4),
+        "(counts(number,…),listed(element*share,…),specification of other elements), optionally followed by the number of different other elements",
     ),
     usage(
         Name::Ranked,

@@ -53,6 +53,12 @@ pub(super) fn elements(arguments: &[&str]) -> Result<(Vec<u32>, Vec<Weighted>), 
     Ok((counts.collect::<Result<_, _>>()?, listed.collect::<Result<_, _>>()?))
 }
 
+/// The number of different elements that are not listed, after the others' specification; 0 if it is left out.
+pub(super) fn others(arguments: &[&str]) -> Result<f64, SpecError> {
+    let expected = "a number of different elements, or below 0 a multiple of the rows";
+    arguments.get(3).map_or(Ok(0.0), |text| real(text, expected))
+}
+
 fn counts(arguments: &[&str]) -> Result<(f64, f64), SpecError> {
     let distinct = real(arguments[0], "a number of different values, or -1 to 0: a fraction of the rows")?;
     Ok((distinct, real(arguments[1], "a correlation from -1 to 1")?))

@@ -4,7 +4,7 @@ use std::fmt::Write;
 use std::path::Path;
 
 use measure::human::{bytes, count, counted, grouped};
-use model::{Column, Facts, Follows, How, Model, Originals, Table, Values};
+use model::{Column, Facts, Follows, How, Model, Originals, Others, Table, Values};
 
 use crate::app::table::{align_right, new_table};
 
@@ -104,7 +104,7 @@ pub(super) fn warnings(model: &Model, role: &str) -> Vec<String> {
         let is_array = |column: &&Column| {
             let is_random = match &column.values {
                 Values::Any { .. } => true,
-                Values::Elements { elements, .. } => elements.is_empty(),
+                Values::Elements { elements, others: Others::Any, .. } => elements.is_empty(),
                 _ => false,
             };
             is_random && column.data_type.ends_with("[]") && column.nulls < 1.0

@@ -2,6 +2,7 @@
 
 mod aggregates;
 mod bloat;
+mod elements;
 mod order;
 mod paired;
 mod ranges;
