@@ -20,6 +20,8 @@ pub struct Facts {
     pub aggregates: bool,
     /// Facts that the role could not see, and why: a sentence each.
     pub unseen: Vec<String>,
+    /// Rows that a copy does not have where the original has them, and why: a sentence each.
+    pub elsewhere: Vec<String>,
 }
 
 /// A table.

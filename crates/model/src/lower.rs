@@ -34,6 +34,7 @@ impl Model {
             ddl: self.ddl.clone(),
             tables: self.tables.iter().map(table).collect(),
             unseen: Vec::new(),
+            elsewhere: Vec::new(),
             aggregates: self.aggregates,
         }
     }

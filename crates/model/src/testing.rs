@@ -37,6 +37,7 @@ pub(crate) fn facts(rows: u64, columns: Vec<ColumnFacts>) -> Facts {
         ddl: String::new(),
         tables: vec![table],
         unseen: Vec::new(),
+        elsewhere: Vec::new(),
         aggregates: false,
     }
 }

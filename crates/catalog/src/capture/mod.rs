@@ -1,6 +1,7 @@
 //! Facts for a model: catalogs and statistics of all tables, read in one transaction that changes nothing.
 
 mod aggregates;
+mod defaults;
 mod drawn;
 mod extended;
 mod packed;
@@ -148,6 +149,7 @@ async fn read_all(client: &Client, schema: Option<&str>) -> Result<(Facts, Vec<T
         ddl: ddl.concat(),
         tables,
         unseen,
+        elsewhere: rows.iter().filter_map(defaults::described).collect(),
         aggregates: false,
     };
     Ok((facts, infos))

@@ -78,7 +78,8 @@ fn capture(arguments: &CaptureArgs, printer: &Printer) -> Result<(), Failure> {
                 .with_context(|| format!("cannot write {}", file.display()))?;
         }
         let warnings = text::warnings(&model, &role(&connection).await?);
-        for warning in facts.unseen.iter().cloned().chain(warnings).chain(text::unread(&facts)) {
+        let of_facts = facts.unseen.iter().chain(&facts.elsewhere).cloned();
+        for warning in of_facts.chain(warnings).chain(text::unread(&facts)) {
             printer.warn(warning);
         }
         let summary = text::captured(&model, file, written.len(), other_database(&arguments.server)?);

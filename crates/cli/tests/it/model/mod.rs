@@ -5,6 +5,7 @@ mod bloat;
 mod elements;
 mod order;
 mod paired;
+mod partitions;
 mod ranges;
 mod refused;
 mod scale;
