@@ -105,7 +105,8 @@ impl Table {
     /// Specifications of its columns, as `column=specification`; none for columns that the fill decides on.
     pub fn specs(&self) -> Vec<String> {
         let spec = |column: &Column| {
-            let spec = self.ordered(column).or_else(|| self.spec(column))?;
+            let spec =
+                self.ordered(column).or_else(|| self.spec(column)).or_else(|| column.only_nulls_spec())?;
             let name = &column.name;
             let quoted = if name.contains(['"', '=']) || name.trim() != name {
                 format!("\"{}\"", name.replace('"', "\"\""))
@@ -294,6 +295,13 @@ impl Column {
 }
 
 impl Column {
+    /// The fraction of NULLs of a column whose values the fill chooses, if it is known: with a width, the column has statistics.
+    fn only_nulls_spec(&self) -> Option<String> {
+        let is_chosen = matches!(self.values, Values::Fill { .. }) && !self.values.has_nulls_by_fill();
+        let is_known = self.width.is_some() || self.nulls > 0.0;
+        (is_chosen && is_known).then(|| format!("nulls({})", self.nulls))
+    }
+
     /// Without its NULLs.
     pub(crate) fn values_spec(&self, correlation: Option<f64>, rows: RowCounts) -> Option<String> {
         let different = |distinct: f64| {

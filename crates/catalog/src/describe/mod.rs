@@ -220,6 +220,8 @@ impl<'a> Design<'a> {
                 self.refuse_too_many(draft.most.as_ref())?;
             }
             if let Some((groups, notes)) = judged? {
+                let groups: Vec<Group> =
+                    groups.into_iter().map(|group| nulls::apart(group, &self.slots)).collect();
                 draft = self.draft(basis, &groups, false).await?;
                 warnings.extend(notes);
             }

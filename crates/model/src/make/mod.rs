@@ -23,7 +23,7 @@ use crate::arrays;
 use crate::depend::{self, Node};
 use crate::elements;
 use crate::facts::{ColumnFacts, ColumnRole, Facts, Statistics, TableFacts};
-use crate::file::{Column, FORMAT, How, Model, Table, Values};
+use crate::file::{Column, FORMAT, GENERATED, How, KEY, Model, Table, Values};
 use crate::numbers::Number;
 
 /// Rules for values of the original.
@@ -97,8 +97,7 @@ impl Maker<'_> {
                 (nulls, Some(statistics.avg_width), values)
             }
         };
-        // Where the fill decides on values, it decides on NULLs.
-        let nulls = if matches!(values, Values::Fill { .. }) { 0.0 } else { nulls };
+        let nulls = if values.has_nulls_by_fill() { 0.0 } else { nulls };
         let Values::List { values: ref list, .. } = values else {
             return column(facts, nulls, width, values);
         };
@@ -111,7 +110,7 @@ impl Maker<'_> {
             );
         }
         if list.is_empty() {
-            return column(facts, 0.0, width, fill("no statistics of its values"));
+            return column(facts, nulls, width, fill("no statistics of its values"));
         }
         column(facts, nulls, width, values)
     }
@@ -163,17 +162,17 @@ impl Maker<'_> {
 
     fn values(&mut self, facts: &ColumnFacts, statistics: &Statistics) -> Values {
         match &facts.role {
-            ColumnRole::Key => return fill("a key"),
+            ColumnRole::Key => return fill(KEY),
             ColumnRole::Counted { by, .. } => {
-                return self.counted(statistics, by).unwrap_or_else(|| fill("a key"));
+                return self.counted(statistics, by).unwrap_or_else(|| fill(KEY));
             }
-            ColumnRole::Generated => return fill("generated"),
+            ColumnRole::Generated => return fill(GENERATED),
             ColumnRole::Constrained(why) => return fill(why),
             ColumnRole::Reference { table, column } | ColumnRole::Paired { table, column } => {
                 return self.keys(facts, statistics, table, column);
             }
             ColumnRole::Unique if !facts.kind.as_ref().is_some_and(is_text) => {
-                return self.serial(facts, statistics).unwrap_or_else(|| fill("a key"));
+                return self.serial(facts, statistics).unwrap_or_else(|| fill(KEY));
             }
             ColumnRole::Unique | ColumnRole::Free | ColumnRole::Above { .. } => {}
         }
@@ -305,7 +304,6 @@ fn order(columns: &mut [Column], facts: &[ColumnFacts]) {
         } else {
             for at in [at, other_at].into_iter().filter(|&at| is_number(&columns[at])).collect::<Vec<_>>() {
                 columns[at].values = fill("a CHECK ties it to a column without statistics");
-                columns[at].nulls = 0.0;
             }
         }
     }

@@ -41,6 +41,14 @@ pub(super) fn keys(arguments: &[&str]) -> Result<Spread, SpecError> {
     Ok(Spread { bounds, weights, ..spread(arguments)? })
 }
 
+/// A fraction of the rows.
+pub(super) fn fraction(text: &str) -> Result<f64, SpecError> {
+    let expected = "a fraction from 0 to 1";
+    let wrong = || SpecError::Argument { argument: text.to_owned(), expected: expected.to_owned() };
+    let fraction = real(text, expected)?;
+    (0.0..=1.0).contains(&fraction).then_some(fraction).ok_or_else(wrong)
+}
+
 /// `(counts(number,…),listed(element*share,…)`, and the rest after it.
 pub(super) fn elements(arguments: &[&str]) -> Result<(Vec<u32>, Vec<Weighted>), SpecError> {
     let wrong = |text: &str| SpecError::Argument {

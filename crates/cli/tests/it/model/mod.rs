@@ -3,6 +3,7 @@
 mod aggregates;
 mod bloat;
 mod elements;
+mod nulls;
 mod order;
 mod paired;
 mod partitions;
