@@ -25,6 +25,8 @@ impl Model {
             bytes: table.bytes,
             analyzed: table.analyzed.clone(),
             changed: table.changed,
+            row_security: false,
+            denied: Vec::new(),
             columns: table.columns.iter().map(|column| column.facts(table.sampled)).collect(),
             pairs: Vec::new(),
         };

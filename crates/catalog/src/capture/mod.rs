@@ -206,6 +206,8 @@ fn table(row: &Row, info: &TableInfo, sizes: &BTreeMap<String, u64>, statistics:
         },
         analyzed: row.get("analyzed"),
         changed: unsigned(row, "changed"),
+        row_security: row.get("row_security"),
+        denied: row.get("denied"),
         columns: columns.collect(),
         pairs: Vec::new(),
     }

@@ -19,6 +19,11 @@ SELECT c.oid, format('%I.%I', n.nspname, c.relname) AS sql_name, n.nspname || '.
        (SELECT 300 * greatest(1, max(CASE WHEN a.attstattarget >= 0 THEN a.attstattarget
                                           ELSE current_setting('default_statistics_target')::int END))::int8
           FROM pg_attribute a WHERE a.attrelid = c.oid AND a.attnum > 0 AND NOT a.attisdropped) AS sampled,
+       -- As pg_stats has it.
+       c.relrowsecurity AND row_security_active(c.oid) AS row_security,
+       (SELECT coalesce(array_agg(a.attname::text ORDER BY a.attnum), '{}') FROM pg_attribute a
+         WHERE a.attrelid = c.oid AND a.attnum > 0 AND NOT a.attisdropped
+           AND NOT has_column_privilege(c.oid, a.attnum, 'SELECT')) AS denied,
        defaults.names AS default_partitions, defaults.rows AS default_rows
   FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace
   LEFT JOIN pg_stat_all_tables s ON s.relid = c.oid
