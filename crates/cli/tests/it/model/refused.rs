@@ -263,6 +263,29 @@ fn names_of_databases_mean_the_server_that_psql_would_use() {
     assert!(!rig.home.path().join("instances").exists(), "{ran:#?}");
 }
 
+#[test]
+fn a_locked_table_and_its_holder_are_named() {
+    let rig = Rig::new();
+    let server = rig.server("");
+    server.execute("CREATE DATABASE original");
+    let original = server.database("original");
+    original.execute("CREATE TABLE busy AS SELECT generate_series(1, 1000) AS n; ANALYZE");
+    let holder = rig.connect(&original.url);
+    rig.block_on(holder.batch_execute("BEGIN; LOCK TABLE busy")).unwrap();
+    let pid: i32 = rig.block_on(holder.query_one("SELECT pg_backend_pid()", &[])).unwrap().get(0);
+    for timeout in ["", "--timeout 1s"] {
+        let refused = rig.run(&format!("model capture --instance default -d original -o - {timeout}"));
+        assert_ne!(refused.code, Some(0), "{refused:#?}");
+        let said = &refused.stderr;
+        assert!(
+            said.contains(&format!("process {pid} (postgres")) && said.contains("locks public.busy"),
+            "{said}"
+        );
+    }
+    rig.block_on(holder.batch_execute("ROLLBACK")).unwrap();
+    rig.done("model capture --instance default -d original -o - --timeout 1s");
+}
+
 /// A table with a name that SQL and shells quote, of which the role postgres sees all, and one that reader may read.
 const REMEDIED: &str = r#"
     create schema "Odd Schema";
