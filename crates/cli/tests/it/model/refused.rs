@@ -121,7 +121,10 @@ fn refuses_contradictions(rig: &Rig, text: &str) {
         (format!("fill --model {strange} {copy}"), "the model has type numeric 10"),
         (format!("fill --model {negative} {copy}"), "rows = -20000"),
         (format!("fill --model {above} {copy}"), "\"nulls\" must be from 0 to 1"),
-        (format!("fill --model {falling} {copy}"), "values must ascend"),
+        (
+            format!("fill --model {falling} {copy}"),
+            ".toml: the model's column app.customers.credit: statistics of",
+        ),
         (format!("fill --model {steep} {copy}"), "the correlation must be from -1 to 1"),
         (format!("fill --model {greek} {copy}"), "the alphabet greek is not digits"),
         (format!("fill --model {word} {copy}"), "no number"),
