@@ -289,6 +289,29 @@ fn a_locked_table_and_its_holder_are_named() {
     rig.done("model capture --instance default -d original -o - --timeout 1s");
 }
 
+#[test]
+fn a_type_of_a_newer_release_has_the_remedy_of_an_older_server() {
+    let rig = Rig::new();
+    rig.server("--pg-version 13").execute("CREATE DATABASE copy");
+    let path = rig.home.path().join("newer.toml");
+    let text = r#"
+        format = 5
+        ddl = "CREATE TABLE t (n int, r int4multirange);"
+        [[tables]]
+        name = "public.t"
+        rows = 10
+        [[tables.columns]]
+        name = "n"
+        type = "integer"
+        values = { from = "statistics", distinct = 5, correlation = 0.0, bounds = ["1", "9"] }
+    "#;
+    fs::write(&path, text).unwrap();
+    let refused = rig.run(&format!("fill --model {} --instance default -d copy", path.display()));
+    assert_eq!(refused.code, Some(2), "{refused:#?}");
+    let remedy = "Nothing was changed. If this server is older than the original's, edit ddl in the model";
+    assert!(refused.stderr.contains(remedy) && !refused.stderr.contains("Create it"), "{refused:#?}");
+}
+
 /// A table with a name that SQL and shells quote, of which the role postgres sees all, and one that reader may read.
 const REMEDIED: &str = r#"
     create schema "Odd Schema";
