@@ -274,7 +274,8 @@ impl<'a> Design<'a> {
             all.push(designed);
             copies::copy(&mut all, self.order, origin, is_given)?;
         }
-        cycles::close(&mut all, self.order, origin, is_given)?;
+        let keyed = |info: &TableInfo, column: &str| modelled::keyed(info, column, self.planner.request);
+        cycles::close(&mut all, self.order, origin, is_given, keyed)?;
         Ok(all)
     }
 
