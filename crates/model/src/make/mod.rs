@@ -7,6 +7,7 @@ mod numbers;
 mod places;
 mod ranges;
 mod text;
+mod wide;
 
 use fastrand::Rng;
 use rowgen::{Kind, Spec};
@@ -110,7 +111,7 @@ impl Maker<'_> {
             );
         }
         if list.is_empty() {
-            return column(facts, nulls, width, fill("no statistics of its values"));
+            return column(facts, nulls, width, fill("ANALYZE keeps none of its values"));
         }
         column(facts, nulls, width, values)
     }
@@ -194,7 +195,7 @@ impl Maker<'_> {
             return self.numbers(kind, &without_chance(kind, statistics, self.table.counts(), nulls));
         }
         if matches!(kind, Kind::Json | Kind::Jsonb) {
-            return json(kind, statistics);
+            return json(kind, statistics, self.width(kind, statistics));
         }
         if let (Kind::Array(element), true) = (kind, statistics.bounds.len() < 2) {
             let least = self.least(statistics);
@@ -221,7 +222,11 @@ impl Maker<'_> {
         {
             return ranges;
         }
-        random(kind, statistics)
+        let mut values = random(kind, statistics);
+        if let (Kind::Bytea, Values::Any { lengths, .. }) = (kind, &mut values) {
+            *lengths = Some(bytes_of(statistics, self.width(kind, statistics)));
+        }
+        values
     }
 }
 
@@ -230,7 +235,7 @@ fn random(kind: &Kind, statistics: &Statistics) -> Values {
     let distinct = if statistics.n_distinct == 0.0 { -1.0 } else { statistics.n_distinct };
     let count = statistics.common.len().max(1) as f64;
     let place = |(at, (_, share)): (usize, &(String, f64))| ((at as f64 + 0.5) / count, round(*share));
-    let lengths = matches!(kind, Kind::Bytea).then(|| bytes_of(statistics));
+    let lengths = matches!(kind, Kind::Bytea).then(|| bytes_of(statistics, statistics.avg_width));
     Values::Any { distinct, common: statistics.common.iter().enumerate().map(place).collect(), lengths }
 }
 

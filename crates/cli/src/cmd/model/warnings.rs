@@ -1,11 +1,14 @@
 //! What a model lacks, with the remedies.
 
-use measure::human::grouped;
-use model::{Column, Facts, Model, Others, Table, TableFacts, Values};
+use measure::human::{bytes, grouped};
+use model::{Bytes, Column, Facts, Model, Others, Table, TableFacts, Values};
 use server::quote::{shell_word, shown};
 
 /// Share of rows changed since ANALYZE from which on statistics count as old.
 const OLD: f64 = 0.1;
+
+/// Share of a table's bytes in TOAST from which on the lengths of its values matter.
+const TOASTED: f64 = 0.1;
 
 /// Why a column has no statistics begins so.
 const BLIND: &str = "no statistics";
@@ -58,6 +61,7 @@ pub(super) fn of(model: &Model, facts: &Facts, role: &str) -> Vec<String> {
         warnings.extend(without_statistics(table, facts, role));
         warnings.extend(random(table));
         warnings.extend(narrow(table));
+        warnings.extend(wide(table).filter(|_| !model.aggregates));
         if table.changed as f64 > OLD * table.rows as f64 && table.analyzed.is_some() {
             warnings.push(format!(
                 "{}: {} row{} changed since it was last analyzed: run ANALYZE {}, then capture again",
@@ -146,6 +150,20 @@ fn random(table: &Table) -> Vec<String> {
         ));
     }
     warnings
+}
+
+/// A table with many values in its TOAST table.
+fn wide(table: &Table) -> Option<String> {
+    let Bytes { heap, toast, .. } = table.bytes;
+    (toast as f64 > TOASTED * (heap + toast) as f64).then(|| {
+        format!(
+            "{}: {} of its values are in a TOAST table, and pg_stats has no lengths of them. In columns of which ANALYZE kept no value, all \
+             values of the copy have the same length, so that they take as many bytes; in others, they are shorter than in the original. To \
+             measure the lengths of texts, capture with --aggregates",
+            table.name,
+            bytes(toast)
+        )
+    })
 }
 
 /// Columns whose texts are too short for others.

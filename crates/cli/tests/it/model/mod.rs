@@ -10,6 +10,7 @@ mod partitions;
 mod ranges;
 mod refused;
 mod scale;
+mod toast;
 mod types;
 mod values;
 
