@@ -32,20 +32,36 @@ pub(super) struct Narrow<'a> {
     pub(super) keys: &'a [KeyInfo],
     /// Whether alternatives that are not understood count like others. Otherwise they are dropped.
     pub(super) all_alternatives: bool,
+    /// The bounds of partitions, of which as many as possible get rows.
+    pub(super) bounds: Option<&'a Condition>,
 }
 
 impl Narrow<'_> {
     /// The way to fulfil all conditions that covers most, e.g. the most partitions; none if they
     /// contradict each other.
     pub(super) fn best(&self, conditions: &[Condition]) -> Option<Way> {
-        let ways = self.all(conditions);
-        let most = ways.iter().map(|way| way.covers).max()?;
-        let best = ways.into_iter().find(|way| way.covers == most)?;
+        let best = broadest(&self.joined(conditions))?.clone();
         let listed = |(column, allowed): (String, Allowed)| match self.kind(&column) {
             Some(kind) => (column, allowed.listed(kind)),
             None => (column, allowed),
         };
         Some(Way { columns: best.columns.into_iter().map(listed).collect(), ..best })
+    }
+
+    /// Ways to fulfil all conditions. If none of them reaches all partitions, ways for partitions with levels of their own also cover those
+    /// beside them.
+    pub(super) fn joined(&self, conditions: &[Condition]) -> Vec<Way> {
+        let ways = self.all(conditions);
+        let reaches_all = |way: &Way| self.bounds.is_none_or(|bounds| self.reaches_all(bounds, way));
+        if broadest(&ways).is_none_or(reaches_all) { ways } else { merged(ways, Way::beside) }
+    }
+
+    /// Whether some rows fulfil both the way and each alternative of the condition.
+    fn reaches_all(&self, condition: &Condition, way: &Way) -> bool {
+        let Condition::Any(parts) = condition else { return true };
+        let ways = parts.iter().map(|part| self.ways(part)).filter(|ways| !ways.is_empty());
+        let mut reached = ways.map(|ways| ways.iter().any(|one| one.and(way).is_possible()));
+        reached.all(|reached| reached)
     }
 
     /// Whether every way that fulfils the condition is fully understood, so that all its rows pass
@@ -110,7 +126,7 @@ impl Narrow<'_> {
         parts.iter().fold(vec![Way::anything()], |ways, part| {
             let more = self.ways(part);
             let both = ways.iter().flat_map(|way| more.iter().map(|other| way.and(other)));
-            merged(both.filter(Way::is_possible).take(MOST_WAYS).collect())
+            merged(both.filter(Way::is_possible).take(MOST_WAYS).collect(), Way::or)
         })
     }
 
@@ -126,7 +142,7 @@ impl Narrow<'_> {
                 ways.retain(preferred);
             }
         }
-        merged(ways)
+        merged(ways, Way::or)
     }
 
     fn compared(&self, subject: &Subject, operator: Operator, constant: &Constant) -> Option<Allowed> {
@@ -228,19 +244,45 @@ impl Way {
         };
         differing.next().is_none().then_some(merged)
     }
+
+    /// One way that reaches both, if they differ in one column only among those that both name. It keeps the values of columns that only one of
+    /// them names: the other one allows all of them.
+    fn beside(&self, other: &Self) -> Option<Self> {
+        let both =
+            self.columns.iter().filter_map(|(column, ours)| Some((column, ours, other.columns.get(column)?)));
+        let mut differing = both.filter(|(_, ours, theirs)| ours != theirs);
+        let (column, ours, theirs) = differing.next()?;
+        if differing.next().is_some() {
+            return None;
+        }
+        let mut columns = other.columns.clone();
+        columns.extend(self.columns.clone());
+        columns.insert(column.clone(), ours.or(theirs));
+        Some(Self {
+            columns,
+            covers: self.covers + other.covers,
+            understood: self.understood && other.understood,
+        })
+    }
 }
 
-/// Merges ways that differ in one column only, until no two such ways are left.
-fn merged(ways: Vec<Way>) -> Vec<Way> {
+/// The way that covers most alternatives.
+fn broadest(ways: &[Way]) -> Option<&Way> {
+    let most = ways.iter().map(|way| way.covers).max()?;
+    ways.iter().find(|way| way.covers == most)
+}
+
+/// Merges ways, until no two are left of which `both` makes one.
+fn merged(ways: Vec<Way>, both: fn(&Way, &Way) -> Option<Way>) -> Vec<Way> {
     let before = ways.len();
     let mut merged: Vec<Way> = Vec::new();
     for way in ways {
-        match merged.iter().enumerate().find_map(|(at, known)| known.or(&way).map(|both| (at, both))) {
-            Some((at, both)) => merged[at] = both,
+        match merged.iter().enumerate().find_map(|(at, known)| both(known, &way).map(|one| (at, one))) {
+            Some((at, one)) => merged[at] = one,
             None => merged.push(way),
         }
     }
-    if merged.len() < before && merged.len() > 1 { self::merged(merged) } else { merged }
+    if merged.len() < before && merged.len() > 1 { self::merged(merged, both) } else { merged }
 }
 
 fn of_length(operator: Operator, constant: &Constant) -> Option<Allowed> {

@@ -2,7 +2,7 @@
 
 use rowgen::{ColumnSpec, Keyed, Kind, Values};
 
-use super::compose::with_nulls;
+use super::compose::nulled;
 use super::defaults::{self, FromSequence};
 use super::describe::DescribeRequest;
 use super::error::CatalogError;
@@ -23,6 +23,8 @@ pub(super) struct Slot<'a> {
     pub(super) role: Role,
     /// How often rows refer to each key, if the user says so.
     pub(super) keyed: Option<Keyed>,
+    /// Fraction of NULLs among the values that pgrig chooses, if it is given.
+    pub(super) nulls: Option<f64>,
 }
 
 /// The source of a column's values.
@@ -67,7 +69,8 @@ impl Slot<'_> {
 
     /// Makes pgrig choose the values instead of a default, unless the user describes the column.
     pub(super) fn spare_default(&mut self, given: &[ColumnSpec]) {
-        let is_given = given.iter().any(|given| given.column == self.info.name);
+        let is_given =
+            given.iter().any(|given| given.column == self.info.name && given.spec.only_nulls().is_none());
         let is_default = matches!(self.role, Role::Server | Role::Given(_));
         if is_default && !is_given && self.known && self.info.may_insert && !self.info.is_generated() {
             self.role = Role::Free;
@@ -124,7 +127,7 @@ pub(super) fn slots<'a>(
     let mut slots = Vec::new();
     for column in &info.columns {
         let kind = column.data_type.kind();
-        let keyed = given.keyed(info, column)?;
+        let (keyed, nulls) = (given.keyed(info, column)?, given.nulls(column));
         let given = if keyed.is_some() { None } else { Some(given) };
         let role = role(info, column, kind.as_ref(), given, request)?;
         slots.push(Slot {
@@ -133,13 +136,14 @@ pub(super) fn slots<'a>(
             kind: kind.unwrap_or(Kind::Text),
             role,
             keyed,
+            nulls,
         });
     }
     send_something(&mut slots);
     for slot in slots.iter_mut().filter(|slot| slot.is_free() && !slot.known && !is_in_key(info, slot.info)) {
         match extension::values(&slot.info.data_type) {
             Some(values) if slot.info.not_null => slot.role = Role::Given(values),
-            Some(values) => slot.role = Role::Given(with_nulls(values)),
+            Some(values) => slot.role = Role::Given(nulled(values, slot.nulls)),
             None if slot.info.not_null => {}
             None => slot.role = Role::Unknown,
         }

@@ -60,6 +60,11 @@ impl<'a> Given<'a> {
         Err(CatalogError::Spec { column: column.name.clone(), why })
     }
 
+    /// The fraction of NULLs among values that pgrig chooses, if it was given.
+    pub(super) fn nulls(&self, column: &ColumnInfo) -> Option<f64> {
+        self.specs.iter().find(|spec| spec.column == column.name)?.spec.only_nulls()
+    }
+
     /// The values for a column, if they were given; of a type that rowgen does not know, only those
     /// that are given as text.
     pub(super) fn values(
@@ -69,6 +74,9 @@ impl<'a> Given<'a> {
         kind: Option<&Kind>,
     ) -> Result<Option<Values>, CatalogError> {
         let Some(given) = self.specs.iter().find(|spec| spec.column == column.name) else { return Ok(None) };
+        if given.spec.only_nulls().is_some() {
+            return Ok(None);
+        }
         let reference = self.references.get(column.name.as_str());
         let values = given
             .spec

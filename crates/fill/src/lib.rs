@@ -61,9 +61,9 @@ pub use run::direct::{Abandoned, Failure, NotDirect, remove_abandoned};
 pub use run::scratch::{SCRATCH_SCHEMA, clear_scratch};
 pub use run::{Arrival, Conduct, Observer, PartEnd, RateMeter, Rehearsed, Unwatched, arrive, rehearse, run};
 pub use schema::{
-    FillSteps, FilledTable, Modelled, ModelledType, OriginalHeap, PlannedTable, RowsRule, SchemaAmount,
-    SchemaLimits, SchemaObserver, SchemaOutcome, SchemaPlan, SchemaRequest, SchemaTriggers, TableRows,
-    TableState, create_schema, is_name_of, plan_schema, plan_schema_and_space, run_schema,
+    FillSteps, FilledTable, Modelled, ModelledType, OF_MODEL, OriginalHeap, PlannedTable, RowsRule,
+    SchemaAmount, SchemaLimits, SchemaObserver, SchemaOutcome, SchemaPlan, SchemaRequest, SchemaTriggers,
+    TableRows, TableState, create_schema, is_name_of, plan_schema, plan_schema_and_space, run_schema,
     triggers_of_schema,
 };
 pub use sql::absent::{Lack, Skipped};

@@ -136,7 +136,7 @@ impl StartOver {
     /// The way to start over a fill of several tables, as the end of a sentence.
     pub(crate) fn of_all(self) -> &'static str {
         match self {
-            Self::Drop => ". To start over, drop everything that --ddl has created, and give --no-resume",
+            Self::Drop => ". To start over, drop everything that this fill has created, and give --no-resume",
             Self::Empty => ". To start over, run TRUNCATE on the tables, and give --no-resume",
             Self::Replace | Self::WithOthers => "",
         }

@@ -11,7 +11,7 @@ use crate::numbers::Number;
 use crate::replace;
 
 /// An array's elements in one dimension; none for NULL.
-type Elements = Vec<Option<String>>;
+pub(crate) type Elements = Vec<Option<String>>;
 
 /// Arrays in ascending order with their shares; elements of text are replaced by others of the same
 /// length and order, the same one everywhere. Arrays of numbers that fewer rows than `least` (a share of all) have are left
@@ -63,7 +63,7 @@ fn order(element: &Kind, one: &Elements, other: &Elements) -> Ordering {
 
 /// The elements of an array as PostgreSQL writes it; none if it has several dimensions or bounds of
 /// its own.
-fn elements(array: &str) -> Option<Elements> {
+pub(crate) fn elements(array: &str) -> Option<Elements> {
     let inner = array.strip_prefix('{')?.strip_suffix('}')?;
     let mut elements = Vec::new();
     let mut characters = inner.chars().peekable();

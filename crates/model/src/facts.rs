@@ -20,6 +20,8 @@ pub struct Facts {
     pub aggregates: bool,
     /// Facts that the role could not see, and why: a sentence each.
     pub unseen: Vec<String>,
+    /// Rows that a copy does not have where the original has them, and why: a sentence each.
+    pub elsewhere: Vec<String>,
 }
 
 /// A table.
@@ -39,6 +41,10 @@ pub struct TableFacts {
     pub analyzed: Option<String>,
     /// Rows that changed since then (`n_mod_since_analyze`).
     pub changed: u64,
+    /// Whether row-level security applies to the role, and so hides statistics from it.
+    pub row_security: bool,
+    /// Columns that the role may not read.
+    pub denied: Vec<String>,
     /// Columns in the table's order.
     pub columns: Vec<ColumnFacts>,
     /// Dependences between pairs of its columns.

@@ -6,6 +6,9 @@ use thiserror::Error;
 
 /// Number of the format that this version writes, and the newest that it reads.
 pub(crate) const FORMAT: u32 = 5;
+/// Why the fill decides on the values of a column, and on its NULLs.
+pub(crate) const KEY: &str = "a key";
+pub(crate) const GENERATED: &str = "generated";
 
 /// A model of a database's data.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -321,6 +324,9 @@ pub enum Values {
         elements: Vec<(String, f64)>,
         /// Values of the other elements.
         others: Others,
+        /// Number of different other elements; below 0 relative to the rows. 0 if it is not known.
+        #[serde(default, skip_serializing_if = "is_zero")]
+        others_distinct: f64,
     },
     /// Ranges.
     Ranges {
@@ -468,6 +474,11 @@ impl Model {
 }
 
 impl Values {
+    /// Whether the fill decides on NULLs, too.
+    pub(crate) fn has_nulls_by_fill(&self) -> bool {
+        matches!(self, Self::Fill { why } if why == KEY || why == GENERATED)
+    }
+
     /// Its word in the file.
     pub fn name(&self) -> &'static str {
         match self {

@@ -13,7 +13,7 @@ use crate::make::rooms;
 use crate::ranges::Ranges;
 
 /// Rows that ANALYZE samples for each unit of the statistics target, which is also the greatest number of frequent values.
-const SAMPLED_PER_TARGET: u64 = 300;
+pub(crate) const SAMPLED_PER_TARGET: u64 = 300;
 
 impl Model {
     /// The statistics of the model in the form of facts.
@@ -26,6 +26,8 @@ impl Model {
             bytes: table.bytes,
             analyzed: table.analyzed.clone(),
             changed: table.changed,
+            row_security: false,
+            denied: Vec::new(),
             columns: table.columns.iter().map(|column| column.facts(table.sampled)).collect(),
             pairs: Vec::new(),
         };
@@ -35,6 +37,7 @@ impl Model {
             ddl: self.ddl.clone(),
             tables: self.tables.iter().map(table).collect(),
             unseen: Vec::new(),
+            elsewhere: Vec::new(),
             aggregates: self.aggregates,
         }
     }
@@ -105,7 +108,8 @@ impl Table {
     /// Specifications of its columns, as `column=specification`; none for columns that the fill decides on.
     pub fn specs(&self) -> Vec<String> {
         let spec = |column: &Column| {
-            let spec = self.ordered(column).or_else(|| self.spec(column))?;
+            let spec =
+                self.ordered(column).or_else(|| self.spec(column)).or_else(|| column.only_nulls_spec())?;
             let name = &column.name;
             let quoted = if name.contains(['"', '=']) || name.trim() != name {
                 format!("\"{}\"", name.replace('"', "\"\""))
@@ -200,6 +204,13 @@ impl Column {
 }
 
 impl Column {
+    /// The fraction of NULLs of a column whose values the fill chooses, if it is known: with a width, the column has statistics.
+    fn only_nulls_spec(&self) -> Option<String> {
+        let is_chosen = matches!(self.values, Values::Fill { .. }) && !self.values.has_nulls_by_fill();
+        let is_known = self.width.is_some() || self.nulls > 0.0;
+        (is_chosen && is_known).then(|| format!("nulls({})", self.nulls))
+    }
+
     /// Without its NULLs.
     pub(crate) fn values_spec(&self, correlation: Option<f64>, rows: RowCounts) -> Option<String> {
         let different = |distinct: f64| {
@@ -288,7 +299,7 @@ impl Values {
                     values.join(",")
                 )
             }
-            Self::Elements { counts, elements, others, .. } => {
+            Self::Elements { counts, elements, others, others_distinct, .. } => {
                 let counts: Vec<String> = counts.iter().map(u32::to_string).collect();
                 let listed: Vec<String> =
                     elements.iter().map(|(element, share)| format!("{}*{share}", quoted(element))).collect();
@@ -297,13 +308,20 @@ impl Values {
                     Others::Letters { alphabet, lengths } => {
                         format!("letters({alphabet},{},{})", lengths.0, lengths.1)
                     }
-                    Others::Between { low, high } => format!("uniform({},{})", quoted(low), quoted(high)),
+                    Others::Between { low, high } if *others_distinct == 0.0 => {
+                        format!("uniform({},{})", quoted(low), quoted(high))
+                    }
+                    Others::Between { low, high } => {
+                        format!("statistics(-1,0,common(),histogram({},{}))", quoted(low), quoted(high))
+                    }
                 };
                 let (counts, listed) = (counts.join(","), listed.join(","));
+                let number =
+                    if *others_distinct == 0.0 { String::new() } else { format!(",{others_distinct}") };
                 // As many are different as their elements make: a fixed number of arrays would have other shares of elements.
                 let correlation = ranked.unwrap_or(0.0);
                 format!(
-                    "repeated(-1,{correlation},common(),elements(counts({counts}),listed({listed}),{others}))"
+                    "repeated(-1,{correlation},common(),elements(counts({counts}),listed({listed}),{others}{number}))"
                 )
             }
             Self::Ranges { of, empty, unbounded, low, lengths, .. } => {

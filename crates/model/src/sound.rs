@@ -158,7 +158,17 @@ impl Column {
     }
 }
 
-fn check_elements(counts: &[u32], elements: &[(String, f64)], others: &Others) -> Result<(), String> {
+fn check_elements(
+    counts: &[u32],
+    elements: &[(String, f64)],
+    others: &Others,
+    others_distinct: f64,
+) -> Result<(), String> {
+    if !others_distinct.is_finite() {
+        return Err(
+            "\"others_distinct\" must be a number of elements, or below 0 a multiple of the rows".to_owned()
+        );
+    }
     if counts.is_empty() || !counts.is_sorted() {
         return Err("\"counts\" must be numbers of elements in ascending order".to_owned());
     }
@@ -232,8 +242,8 @@ impl Values {
                 return Err("\"lengths\" must ascend".to_owned());
             }
         }
-        if let Self::Elements { counts, elements, others, .. } = self {
-            return check_elements(counts, elements, others);
+        if let Self::Elements { counts, elements, others, others_distinct, .. } = self {
+            return check_elements(counts, elements, others, *others_distinct);
         }
         if let Self::Ranges { of, empty, unbounded, low, lengths, .. } = self {
             return Ranges { of, empty: *empty, unbounded: *unbounded, low, lengths }.check();

@@ -28,6 +28,8 @@ pub(crate) fn facts(rows: u64, columns: Vec<ColumnFacts>) -> Facts {
         bytes: Bytes::default(),
         analyzed: None,
         changed: 0,
+        row_security: false,
+        denied: Vec::new(),
         columns,
         pairs: Vec::new(),
     };
@@ -37,6 +39,7 @@ pub(crate) fn facts(rows: u64, columns: Vec<ColumnFacts>) -> Facts {
         ddl: String::new(),
         tables: vec![table],
         unseen: Vec::new(),
+        elsewhere: Vec::new(),
         aggregates: false,
     }
 }

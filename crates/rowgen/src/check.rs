@@ -415,9 +415,13 @@ impl Check<'_> {
         )?;
         let has_forms = matches!(
             *elements.others,
-            Values::Any | Values::Letters(_) | Values::Between { .. } | Values::Drawn(_)
+            Values::Any
+                | Values::Letters(_)
+                | Values::Between { .. }
+                | Values::Drawn(_)
+                | Values::Statistics(_)
         );
-        self.that(has_forms, "other elements must be any, letters or uniform")?;
+        self.that(has_forms, "other elements must be any, letters, uniform or statistics")?;
         elements.others.check(element)
     }
 

@@ -81,6 +81,9 @@ pub struct Elements {
     pub listed: Vec<(String, f64)>,
     /// Values of other elements.
     pub others: Box<Values>,
+    /// Number of different other elements. Below 0: that many times the rows. 0: a few times as many as the frequent ones.
+    #[serde(default)]
+    pub distinct: f64,
 }
 
 /// Characters that [`Letters`] consist of.

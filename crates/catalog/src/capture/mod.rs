@@ -1,9 +1,11 @@
 //! Facts for a model: catalogs and statistics of all tables, read in one transaction that changes nothing.
 
 mod aggregates;
+mod defaults;
 mod drawn;
 mod extended;
 mod packed;
+mod reading;
 
 use std::collections::BTreeMap;
 
@@ -11,6 +13,7 @@ pub use self::aggregates::Aggregates;
 use self::aggregates::Question;
 pub use self::drawn::{Drawing, draw, drawing};
 use self::packed::{Pages, StoredColumn};
+use self::reading::in_transaction;
 use futures_util::future::LocalBoxFuture;
 use model::{Bytes, ColumnFacts, ColumnRole, Facts, RangeStatistics, Statistics, TableFacts};
 use rowgen::Kind;
@@ -23,11 +26,6 @@ use crate::mentioned::{columns_in, literals_in};
 use crate::read;
 use crate::slot::has_sequence;
 use server::Steps;
-
-/// Begins a transaction with one snapshot for all tables, qualified names, times in UTC, and a
-/// statement timeout.
-const BEGIN: &str = "BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY; SET LOCAL search_path = ''; \
-                     SET LOCAL TimeZone = 'UTC'; SET LOCAL lock_timeout = '5s'";
 
 /// Seconds that a statement may take, if nothing else is asked for.
 pub const TIMEOUT: u64 = 60;
@@ -95,22 +93,6 @@ fn questions(facts: &Facts, infos: &[TableInfo], asked: Aggregates) -> Vec<Vec<Q
     tables.map(|(table, info)| aggregates::of_table(info, table, asked, is_modelled)).collect()
 }
 
-async fn in_transaction<T>(
-    client: &Client,
-    timeout: u64,
-    work: impl Future<Output = Result<T, CatalogError>>,
-) -> Result<T, CatalogError> {
-    // The server's limit is an int of milliseconds.
-    let timeout = timeout.min(2_000_000);
-    client.batch_execute(&format!("{BEGIN}; SET LOCAL statement_timeout = '{timeout}s'")).await?;
-    client.batch_execute(include_str!("../sql/settings.sql")).await?;
-    let result = work.await;
-    let ended = client.batch_execute("ROLLBACK").await;
-    let result = result?;
-    ended?;
-    Ok(result)
-}
-
 async fn read_all(client: &Client, schema: Option<&str>) -> Result<(Facts, Vec<TableInfo>), CatalogError> {
     let rows = client.query(include_str!("tables.sql"), &[&schema]).await?;
     if rows.is_empty() {
@@ -151,6 +133,7 @@ async fn read_all(client: &Client, schema: Option<&str>) -> Result<(Facts, Vec<T
         ddl: ddl.concat(),
         tables,
         unseen,
+        elsewhere: rows.iter().filter_map(defaults::described).collect(),
         aggregates: false,
     };
     Ok((facts, infos))
@@ -207,6 +190,8 @@ fn table(row: &Row, info: &TableInfo, sizes: &BTreeMap<String, u64>, statistics:
         },
         analyzed: row.get("analyzed"),
         changed: unsigned(row, "changed"),
+        row_security: row.get("row_security"),
+        denied: row.get("denied"),
         columns: columns.collect(),
         pairs: Vec::new(),
     }

@@ -18,12 +18,31 @@ SELECT c.oid, format('%I.%I', n.nspname, c.relname) AS sql_name, n.nspname || '.
        -- As ANALYZE does with the setting of this session. Before PostgreSQL 17, -1 means the setting.
        (SELECT 300 * greatest(1, max(CASE WHEN a.attstattarget >= 0 THEN a.attstattarget
                                           ELSE current_setting('default_statistics_target')::int END))::int8
-          FROM pg_attribute a WHERE a.attrelid = c.oid AND a.attnum > 0 AND NOT a.attisdropped) AS sampled
+          FROM pg_attribute a WHERE a.attrelid = c.oid AND a.attnum > 0 AND NOT a.attisdropped) AS sampled,
+       -- As pg_stats has it.
+       c.relrowsecurity AND row_security_active(c.oid) AS row_security,
+       (SELECT coalesce(array_agg(a.attname::text ORDER BY a.attnum), '{}') FROM pg_attribute a
+         WHERE a.attrelid = c.oid AND a.attnum > 0 AND NOT a.attisdropped
+           AND NOT has_column_privilege(c.oid, a.attnum, 'SELECT')) AS denied,
+       defaults.names AS default_partitions, defaults.rows AS default_rows
   FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace
   LEFT JOIN pg_stat_all_tables s ON s.relid = c.oid
   CROSS JOIN LATERAL (
       SELECT array_agg(p.relid::oid) AS oids FROM pg_partition_tree(c.oid) p WHERE p.isleaf) l
   CROSS JOIN LATERAL (SELECT coalesce(l.oids, ARRAY[c.oid]) AS oids) leaves
+  -- Default partitions with rows, beside others; none that is within another one.
+ CROSS JOIN LATERAL (
+      SELECT coalesce(array_agg(format('%I.%I', dn.nspname, d.relname) ORDER BY dn.nspname, d.relname), '{}') AS names,
+             coalesce(sum(inside.rows), 0)::int8 AS rows
+        FROM pg_partition_tree(c.oid) p JOIN pg_class d ON d.oid = p.relid JOIN pg_namespace dn ON dn.oid = d.relnamespace
+       CROSS JOIN LATERAL (
+            SELECT sum(greatest(r.reltuples, 0))::int8 AS rows
+              FROM pg_partition_tree(d.oid) t JOIN pg_class r ON r.oid = t.relid WHERE t.isleaf) inside
+       WHERE pg_get_expr(d.relpartbound, d.oid) = 'DEFAULT' AND inside.rows > 0
+         AND EXISTS (SELECT FROM pg_inherits i WHERE i.inhparent = p.parentrelid AND i.inhrelid <> d.oid)
+         AND NOT EXISTS (
+             SELECT FROM pg_partition_ancestors(d.oid) a JOIN pg_class o ON o.oid = a.relid
+              WHERE o.oid <> d.oid AND pg_get_expr(o.relpartbound, o.oid) = 'DEFAULT')) defaults
  WHERE c.relkind IN ('r', 'p') AND NOT c.relispartition AND c.relpersistence <> 't'
    AND n.nspname NOT IN ('pg_catalog', 'information_schema', 'pg_toast')
    AND ($1::text IS NULL OR n.nspname = $1)

@@ -142,10 +142,10 @@ impl Choice<'_> {
             None => self.by_name(slot, &allowed, None).unwrap_or_else(|| allowed.random(&slot.kind)),
         };
         let may_be_null = !slot.info.not_null && allowed.null && values != Values::Null;
-        if may_be_null && !self.plain && looks::is_seldom(slot.name(), &slot.kind) {
+        if may_be_null && slot.nulls.is_none() && !self.plain && looks::is_seldom(slot.name(), &slot.kind) {
             return Values::Nulls { fraction: MOSTLY_NULLS, by: None, values: Box::new(values) };
         }
-        if may_be_null { with_nulls(values) } else { values }
+        if may_be_null { nulled(values, slot.nulls) } else { values }
     }
 
     /// Values that the column's name suggests.
@@ -192,8 +192,11 @@ impl Choice<'_> {
             pick,
             is_allowed: group.origin != Origin::References,
         });
+        // Columns that belong together have NULLs together.
+        let nulls = slot.nulls.filter(|_| group.columns.len() == 1);
         if group.origin != Origin::References {
-            return values;
+            let has_own = nulls.is_some() && is_random && !slot.info.not_null;
+            return if has_own { nulled(values, nulls) } else { values };
         }
         // All columns of a key are NULL together, which every kind of MATCH accepts.
         let nullable = |name: &String| {
@@ -202,7 +205,7 @@ impl Choice<'_> {
         };
         let may_be_null = is_random && allowed.null && group.columns.iter().all(nullable);
         let Some(keyed) = self.keyed(group) else {
-            return if may_be_null { with_nulls(values) } else { values };
+            return if may_be_null { nulled(values, nulls) } else { values };
         };
         let ranked = |values| match keyed.ranking.clone().filter(|_| is_random) {
             Some(ranking) => Values::Ranked { ranking, values: Box::new(values) },
@@ -304,7 +307,7 @@ impl Choice<'_> {
                 let null = !slot.info.not_null;
                 let pick = Pick::Earlier { name: name.to_owned(), first: self.first_row, null };
                 let values = self.made(key(values), pick);
-                if null { with_nulls(values) } else { values }
+                if null { nulled(values, slot.nulls) } else { values }
             }
             (None, values @ (Values::Serial { .. } | Values::Int(_) | Values::Text(_))) => values,
             (None, values) => self.made(key(values), Pick::InTurn(Turn::EACH)),
@@ -340,9 +343,10 @@ fn is_by_row_number(values: &Values) -> bool {
     }
 }
 
-/// The values, and NULL in a few rows.
-pub(super) fn with_nulls(values: Values) -> Values {
-    Values::Nulls { fraction: NULLS, by: None, values: Box::new(values) }
+/// The values, and NULL in this fraction of the rows, or in a few.
+pub(super) fn nulled(values: Values, fraction: Option<f64>) -> Values {
+    let fraction = fraction.unwrap_or(NULLS);
+    if fraction > 0.0 { Values::Nulls { fraction, by: None, values: Box::new(values) } } else { values }
 }
 
 /// Whether keys of this kind continue after the greatest present value: numbers, dates and times.

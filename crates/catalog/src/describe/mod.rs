@@ -220,6 +220,8 @@ impl<'a> Design<'a> {
                 self.refuse_too_many(draft.most.as_ref())?;
             }
             if let Some((groups, notes)) = judged? {
+                let groups: Vec<Group> =
+                    groups.into_iter().map(|group| nulls::apart(group, &self.slots)).collect();
                 draft = self.draft(basis, &groups, false).await?;
                 warnings.extend(notes);
             }
@@ -393,7 +395,9 @@ impl<'a> Design<'a> {
         let all: Vec<Condition> = conditions.bounds.iter().chain(&conditions.checks).cloned().collect();
         let constants = Constants::ask(self.client, &self.slots, &all).await?;
         let keys = &self.info.keys;
-        let mut narrow = Narrow { slots: &self.slots, constants: &constants, keys, all_alternatives: false };
+        let bounds = conditions.bounds.as_ref().filter(|_| self.info.partitions.is_some());
+        let mut narrow =
+            Narrow { slots: &self.slots, constants: &constants, keys, all_alternatives: false, bounds };
         let mut best = narrow.best(&all);
         if best.is_none() {
             narrow.all_alternatives = true;
@@ -414,7 +418,7 @@ impl<'a> Design<'a> {
             && self.info.partitions.as_ref().is_some_and(|leaves| leaves.len() > 1)
         {
             let bounds = std::slice::from_ref(bounds);
-            if narrow.all(bounds).len() > 1 || narrow.best(bounds).is_some_and(|way| way.has_gaps()) {
+            if narrow.joined(bounds).len() > 1 || narrow.best(bounds).is_some_and(|way| way.has_gaps()) {
                 let warning = "some partitions stay empty: the bounds of the partitions have gaps, and pgrig makes key values in one \
                     range without gaps. To fill these partitions, describe the partition key with --column";
                 warnings.push(warning.to_owned());

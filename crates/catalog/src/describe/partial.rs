@@ -6,7 +6,7 @@
 use std::collections::BTreeSet;
 
 use failure::Classified;
-use rowgen::{Column, Table, Values};
+use rowgen::{Column, ColumnSpec, Table, Values};
 use tokio_postgres::Client;
 
 use super::{DescribeRequest, Described, Design};
@@ -101,7 +101,8 @@ impl Look<'_> {
 
     /// Whether pgrig can choose the column's values.
     fn is_open(&self, name: &str) -> bool {
-        let is_given = self.request.columns.iter().any(|given| given.column == name);
+        let is_named = |given: &ColumnSpec| given.column == name && given.spec.only_nulls().is_none();
+        let is_given = self.request.columns.iter().any(is_named);
         let may = self.info.column(name).is_some_and(|column| column.may_insert && !column.is_generated());
         may && !is_given
     }

@@ -17,6 +17,9 @@ pub enum CatalogError {
     /// The server could not be asked; [`connect::Connection::explain`] knows why.
     #[error("a query of the catalogs failed: {}", described(.0))]
     Server(tokio_postgres::Error),
+    /// Another transaction has locked a table that was to be read; with this transaction and the remedy.
+    #[error("pgrig cannot read a table: {0}")]
+    Locked(String),
     /// A name that the server cannot look up.
     #[error("--table {name}: {why}. Give NAME or SCHEMA.NAME, quoted as in SQL if it is not all lower case")]
     Name {
@@ -477,7 +480,7 @@ impl Classified for CatalogError {
             | Self::Rare { .. }
             | Self::Sample(_) => Class::Request,
             Self::AmongTables { cause, .. } => cause.class(),
-            Self::Server(_) => Class::Machine,
+            Self::Server(_) | Self::Locked(_) => Class::Machine,
         }
     }
 }

@@ -1,10 +1,10 @@
-//! Partition keys that are expressions: rows for all partitions with bounds.
+//! Partition keys that are expressions, and those of several levels: rows for all partitions with bounds.
 
 use crate::support::on_each_release;
 use testkit::assert_says;
 
 /// Partitioned tables, each with the partitions that get rows.
-const TABLES: [(&str, &str); 8] = [
+const TABLES: [(&str, &str); 9] = [
     ("months", "months_1 months_2 months_3"),
     ("days", "days_1 days_2"),
     ("words", "words_1 words_2"),
@@ -13,6 +13,7 @@ const TABLES: [(&str, &str); 8] = [
     ("thousands", "thousands_1 thousands_2"),
     ("with_default", "with_default_1 with_default_2"),
     ("remainders", "remainders_0 remainders_1 remainders_2"),
+    ("levels", "levels_1 levels_2a levels_2b levels_3a"),
 ];
 
 #[test]
@@ -50,7 +51,15 @@ fn expressions_of_partition_keys() {
                  CREATE TABLE remainders (n int NOT NULL) PARTITION BY LIST ((n % 3));
                  CREATE TABLE remainders_0 PARTITION OF remainders FOR VALUES IN (0);
                  CREATE TABLE remainders_1 PARTITION OF remainders FOR VALUES IN (1);
-                 CREATE TABLE remainders_2 PARTITION OF remainders FOR VALUES IN (2);",
+                 CREATE TABLE remainders_2 PARTITION OF remainders FOR VALUES IN (2);
+                 -- Some partitions of a list have levels of their own, by different columns.
+                 CREATE TABLE levels (id int NOT NULL, region int NOT NULL, day date NOT NULL) PARTITION BY LIST (region);
+                 CREATE TABLE levels_1 PARTITION OF levels FOR VALUES IN (1, 2);
+                 CREATE TABLE levels_2 PARTITION OF levels FOR VALUES IN (3) PARTITION BY RANGE (id);
+                 CREATE TABLE levels_2a PARTITION OF levels_2 FOR VALUES FROM (0) TO (5000);
+                 CREATE TABLE levels_2b PARTITION OF levels_2 FOR VALUES FROM (5000) TO (10000);
+                 CREATE TABLE levels_3 PARTITION OF levels FOR VALUES IN (4) PARTITION BY RANGE (day);
+                 CREATE TABLE levels_3a PARTITION OF levels_3 FOR VALUES FROM ('2026-01-01') TO ('2027-01-01');",
             )
             .await;
         for (table, partitions) in TABLES {

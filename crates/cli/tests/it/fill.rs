@@ -216,6 +216,7 @@ fn requests_that_cannot_be_met_touch_nothing_and_name_the_remedy() {
         ("fill 1kB --schema s".to_owned(), 2, "is out of range"),
         ("fill --scale 0 --schema s".to_owned(), 2, "give a whole number, 1 or more"),
         ("fill --scale 1.5 --schema s".to_owned(), 2, "a whole number"),
+        ("fill --scale 5MB --schema s".to_owned(), 2, "without --scale: pgrig fill 5MB"),
         ("fill --scale 900000000 --schema s".to_owned(), 2, "--scale 900000000 is out of range"),
         ("fill 5MB --schema pg_x".to_owned(), 2, "schema pg_x belongs to the server"),
         (format!("fill 5MB --schema {}", "x".repeat(64)), 2, "1 to 63 bytes"),

@@ -37,8 +37,11 @@ impl Key {
     /// The place of the specification of a column that is to be counted; none if the fill chooses the values of one anyway.
     fn counted(&self, modelled: &[Modelled]) -> Option<usize> {
         let is_of_table = |one: &&Modelled| is_name_of((&self.table.0, &self.table.1), &one.table);
-        let is_modelled =
-            |name: &String| modelled.iter().filter(is_of_table).any(|one| column(one) == name.as_str());
+        let is_chosen =
+            |one: &Modelled| one.spec.rsplit_once("=nulls(").is_some_and(|(_, rest)| !rest.contains(','));
+        let is_modelled = |name: &String| {
+            modelled.iter().filter(is_of_table).any(|one| column(one) == name.as_str() && !is_chosen(one))
+        };
         // Others may be made by the values of this one.
         let is_alone = |of: &Modelled| {
             let mut others = modelled.iter().filter(is_of_table).filter(|one| column(one) != column(of));

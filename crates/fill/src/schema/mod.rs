@@ -27,7 +27,8 @@ pub use create::create_schema;
 pub use limits::SchemaLimits;
 pub use outcome::{FilledTable, SchemaOutcome};
 pub use plan::{
-    PlannedTable, SchemaPlan, TableState, is_name_of, plan_schema, plan_schema_and_space, triggers_of_schema,
+    OF_MODEL, PlannedTable, SchemaPlan, TableState, is_name_of, plan_schema, plan_schema_and_space,
+    triggers_of_schema,
 };
 pub use request::{Modelled, ModelledType, OriginalHeap, RowsRule, SchemaAmount, SchemaRequest, TableRows};
 pub use run::{SchemaObserver, run_schema};

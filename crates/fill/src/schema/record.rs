@@ -234,3 +234,22 @@ fn of_part(part: Part) -> i32 {
 pub(super) fn drop(schema: &str) -> String {
     format!("DROP TABLE IF EXISTS {}", qualified(schema, NAME))
 }
+
+#[cfg(test)]
+mod tests {
+    use rowgen::{Buckets, Column, Described, Kind, Statistics, Values};
+
+    use super::*;
+
+    #[test]
+    fn a_record_has_the_same_bounds_as_the_description() {
+        let bounds = (1..=1000).map(|number| f64::from(number).sqrt()).collect();
+        let values = Described::Reals(Buckets { common: vec![(0.1 + 0.2, 0.1)], bounds });
+        let statistics = Statistics { distinct: -0.7, correlation: 0.3, values };
+        let column = Column::new("f", Kind::Float8, Values::Statistics(statistics));
+        let described = Table { name: "t".to_owned(), columns: vec![column], rows: 100, seed: 1 };
+        let written = serde_json::to_string(&described).unwrap();
+        let read: Table = serde_json::from_str(&written).unwrap();
+        assert_eq!(read, described);
+    }
+}

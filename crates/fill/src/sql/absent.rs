@@ -68,14 +68,14 @@ impl Skipped {
         format!("{what} {}, so pgrig skipped {} of {script}", self.names.join(", "), kinds.join(", "))
     }
 
-    /// The warning of a fill, with the remedy.
-    pub fn of_fill(&self) -> String {
+    /// The warning of a fill, with the remedy. `script` names the script for the user.
+    pub fn of_fill(&self, script: &str) -> String {
         let remedy = match self.lack {
             Lack::Role => ": give --create-roles to create the roles",
             Lack::Membership => ": connect as a superuser, or as a member of that role",
             Lack::Setting | Lack::Extension => "",
         };
-        self.sentence("--ddl") + remedy
+        self.sentence(script) + remedy
     }
 
     /// Statements that are left out because of names of one kind; none if there are none.
@@ -378,7 +378,10 @@ mod tests {
         let skipped = Skipped::of(Lack::Role, &absent, &left_out).unwrap();
         let sentence = "the server has no role app, bob, so pgrig skipped 1 × GRANT, 1 × OWNER TO of ";
         assert_eq!(skipped.sentence("shop.sql"), format!("{sentence}shop.sql"));
-        assert_eq!(skipped.of_fill(), format!("{sentence}--ddl: give --create-roles to create the roles"));
+        for script in ["--ddl", "the model's ddl"] {
+            let remedy = "give --create-roles to create the roles";
+            assert_eq!(skipped.of_fill(script), format!("{sentence}{script}: {remedy}"));
+        }
         assert_eq!(Skipped::of(Lack::Extension, &absent, &left_out), None);
     }
 

@@ -179,6 +179,8 @@ fn statements(script: &str) -> Vec<(usize, String)> {
 
 /// The part of an error of [`run_script`] that names another database.
 pub(crate) const ANOTHER_DATABASE: &str = "another database: -d DBNAME";
+/// The remedy of [`run_script`] for an object that the database lacks.
+pub(crate) const CREATE_FIRST: &str = ". Create it in that database first, or leave it out of the statement";
 /// The end of an error of [`run_script`] that is for --ddl, not for a model.
 pub(crate) const INSTEAD_OF_DDL: &str = " or --table NAME instead of --ddl";
 
@@ -205,7 +207,7 @@ pub(crate) async fn run_script(connection: &Connection, statements: &[String]) -
         ". To create the tables elsewhere, give --schema NAME if the statements name no schema, or another database: -d DBNAME. To fill \
          tables that exist, give --all-tables or --table NAME instead of --ddl"
     } else if error.code() == Some(&SqlState::UNDEFINED_OBJECT) {
-        ". Create it in that database first, or leave it out of the statement"
+        CREATE_FIRST
     } else if is_of_missing_extension(&error) {
         ". Install it on that server, or leave it out of the statements"
     } else if error.code() == Some(&SqlState::ACTIVE_SQL_TRANSACTION) {

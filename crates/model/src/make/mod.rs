@@ -7,6 +7,7 @@ mod numbers;
 mod places;
 mod ranges;
 mod text;
+mod wide;
 
 use fastrand::Rng;
 use rowgen::{Kind, Spec};
@@ -23,7 +24,7 @@ use crate::arrays;
 use crate::depend::{self, Node};
 use crate::elements;
 use crate::facts::{ColumnFacts, ColumnRole, Facts, Statistics, TableFacts};
-use crate::file::{Column, FORMAT, How, Model, Table, Values};
+use crate::file::{Column, FORMAT, GENERATED, How, KEY, Model, Table, Values};
 use crate::numbers::Number;
 
 /// Rules for values of the original.
@@ -104,8 +105,7 @@ impl Maker<'_> {
                 (nulls, Some(statistics.avg_width), values)
             }
         };
-        // Where the fill decides on values, it decides on NULLs.
-        let nulls = if matches!(values, Values::Fill { .. }) { 0.0 } else { nulls };
+        let nulls = if values.has_nulls_by_fill() { 0.0 } else { nulls };
         let Values::List { values: ref list, .. } = values else {
             return column(facts, nulls, width, values);
         };
@@ -118,7 +118,7 @@ impl Maker<'_> {
             );
         }
         if list.is_empty() {
-            return column(facts, 0.0, width, fill("no statistics of its values"));
+            return column(facts, nulls, width, fill("ANALYZE keeps none of its values"));
         }
         column(facts, nulls, width, values)
     }
@@ -197,17 +197,17 @@ impl Maker<'_> {
 
     fn values(&mut self, facts: &ColumnFacts, statistics: &Statistics) -> Values {
         match &facts.role {
-            ColumnRole::Key => return fill("a key"),
+            ColumnRole::Key => return fill(KEY),
             ColumnRole::Counted { by, .. } => {
-                return self.counted(statistics, by).unwrap_or_else(|| fill("a key"));
+                return self.counted(statistics, by).unwrap_or_else(|| fill(KEY));
             }
-            ColumnRole::Generated => return fill("generated"),
+            ColumnRole::Generated => return fill(GENERATED),
             ColumnRole::Constrained(why) => return fill(why),
             ColumnRole::Reference { table, column } | ColumnRole::Paired { table, column } => {
                 return self.keys(facts, statistics, table, column);
             }
             ColumnRole::Unique if !facts.kind.as_ref().is_some_and(is_text) => {
-                return self.serial(facts, statistics).unwrap_or_else(|| fill("a key"));
+                return self.serial(facts, statistics).unwrap_or_else(|| fill(KEY));
             }
             ColumnRole::Unique | ColumnRole::Free | ColumnRole::Above { .. } => {}
         }
@@ -229,7 +229,7 @@ impl Maker<'_> {
             return self.numbers(kind, &without_chance(kind, statistics, self.table.counts(), nulls));
         }
         if matches!(kind, Kind::Json | Kind::Jsonb) {
-            return json(kind, statistics);
+            return json(kind, statistics, self.width(kind, statistics));
         }
         if let (Kind::Array(element), true) = (kind, statistics.bounds.len() < 2) {
             let least = self.least(statistics);
@@ -245,7 +245,9 @@ impl Maker<'_> {
         }
         if let Kind::Array(element) = kind {
             let least = self.least(statistics);
-            if let Some(values) = elements::of(element, statistics, least, round, self.rng) {
+            if let Some(values) =
+                elements::of(element, statistics, least, self.table.counts(), round, self.rng)
+            {
                 return values;
             }
         }
@@ -254,7 +256,11 @@ impl Maker<'_> {
         {
             return ranges;
         }
-        random(kind, statistics)
+        let mut values = random(kind, statistics);
+        if let (Kind::Bytea, Values::Any { lengths, .. }) = (kind, &mut values) {
+            *lengths = Some(bytes_of(statistics, self.width(kind, statistics)));
+        }
+        values
     }
 }
 
@@ -263,7 +269,7 @@ fn random(kind: &Kind, statistics: &Statistics) -> Values {
     let distinct = if statistics.n_distinct == 0.0 { -1.0 } else { statistics.n_distinct };
     let count = statistics.common.len().max(1) as f64;
     let place = |(at, (_, share)): (usize, &(String, f64))| ((at as f64 + 0.5) / count, round(*share));
-    let lengths = matches!(kind, Kind::Bytea).then(|| bytes_of(statistics));
+    let lengths = matches!(kind, Kind::Bytea).then(|| bytes_of(statistics, statistics.avg_width));
     Values::Any { distinct, common: statistics.common.iter().enumerate().map(place).collect(), lengths }
 }
 
@@ -345,7 +351,6 @@ fn order(columns: &mut [Column], facts: &[ColumnFacts]) {
         } else {
             for at in [at, other_at].into_iter().filter(|&at| is_number(&columns[at])).collect::<Vec<_>>() {
                 columns[at].values = fill("a CHECK ties it to a column without statistics");
-                columns[at].nulls = 0.0;
             }
         }
     }

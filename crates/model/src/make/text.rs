@@ -1,12 +1,16 @@
 //! Text and other values that always are replaced.
 
-use rowgen::Kind;
+use rowgen::{Alphabet, Kind};
 
 use super::places::texts_in_order;
+use super::wide::is_wide;
 use super::{Maker, correlation, round};
 use crate::facts::{ColumnFacts, ColumnRole, Statistics};
 use crate::file::Values;
 use crate::replace::{self, alphabet_of};
+
+/// Most characters of a text.
+const LONGEST: u32 = 1_000_000;
 
 /// Number of quantiles of a length.
 const QUANTILES: usize = 11;
@@ -23,7 +27,7 @@ impl Maker<'_> {
         let Statistics { common, bounds, .. } = statistics;
         let is_unique = facts.role == ColumnRole::Unique;
         let kept = self.is_kept(&facts.name);
-        let are_all_common = bounds.len() < 2 && !is_unique;
+        let are_all_common = bounds.len() < 2 && !is_unique && !is_wide(kind, statistics);
         if kept || are_all_common {
             let each = (1.0 - common.iter().map(|(_, share)| share).sum::<f64>()).max(0.0)
                 / bounds.len().max(1) as f64;
@@ -62,11 +66,17 @@ impl Maker<'_> {
             alphabet: match &facts.characters {
                 // A blank at the end is none.
                 Some(characters) => alphabet_of(std::iter::once(format!("{characters}x").as_str())),
+                // Their bytes in the TOAST table are known, so the texts must not be compressed.
+                None if is_wide(kind, statistics) => Alphabet::Mixed,
                 None => alphabet_of(originals()),
             }
             .name()
             .to_owned(),
-            lengths: quantiles(lengths, statistics.avg_width, kind.characters()),
+            lengths: if self.has_toast() && mean(&facts.lengths) > 2.0 * f64::from(statistics.avg_width) {
+                unstretched(lengths, kind.characters())
+            } else {
+                quantiles(lengths, self.width(kind, statistics), kind.characters())
+            },
         }
     }
 
@@ -78,26 +88,26 @@ impl Maker<'_> {
 }
 
 /// One text in each document, so that documents are as long and as often equal as the original's.
-pub(super) fn json(kind: &Kind, statistics: &Statistics) -> Values {
+pub(super) fn json(kind: &Kind, statistics: &Statistics, width: u32) -> Values {
     // Header, two entries and a name; or braces, quotes and a name.
     let around = if *kind == Kind::Jsonb { 14 } else { 10 };
-    let length = usize::try_from(statistics.avg_width.saturating_sub(around).max(1)).unwrap_or(1);
+    let length = usize::try_from(width.saturating_sub(around).max(1)).unwrap_or(1);
     let count = statistics.common.len().max(1) as f64;
     let place = |(at, (_, share)): (usize, &(String, f64))| ((at as f64 + 0.5) / count, round(*share));
     Values::Letters {
         distinct: if statistics.n_distinct == 0.0 { -1.0 } else { statistics.n_distinct },
         correlation: correlation(statistics),
         common: statistics.common.iter().enumerate().map(place).collect(),
-        alphabet: "words".to_owned(),
+        alphabet: if is_wide(kind, statistics) { Alphabet::Mixed } else { Alphabet::Words }.name().to_owned(),
         lengths: vec![u32::try_from(length).unwrap_or(1)],
     }
 }
 
 /// Least and greatest length of byte strings: of the original's where the mean lies between them,
 /// else both are the mean.
-pub(super) fn bytes_of(statistics: &Statistics) -> (u32, u32) {
-    let header = if statistics.avg_width <= 127 { 1 } else { 4 };
-    let mean = statistics.avg_width.saturating_sub(header).max(1);
+pub(super) fn bytes_of(statistics: &Statistics, width: u32) -> (u32, u32) {
+    let header = if width <= 127 { 1 } else { 4 };
+    let mean = width.saturating_sub(header).max(1);
     // As text: `\x` and two digits a byte.
     let length = |text: &String| u32::try_from(text.len().saturating_sub(2) / 2).unwrap_or(u32::MAX);
     let lengths =
@@ -121,6 +131,21 @@ pub(super) fn width_of(quantiles: &[f64], factor: f64) -> f64 {
         })
     });
     widths.sum::<f64>() / (BETWEEN * (quantiles.len() - 1)) as f64
+}
+
+fn mean(lengths: &[usize]) -> f64 {
+    lengths.iter().map(|length| *length as f64).sum::<f64>() / lengths.len().max(1) as f64
+}
+
+/// Quantiles of these lengths, some of which statistics do not count: values in a TOAST table.
+fn unstretched(mut lengths: Vec<usize>, most: Option<u32>) -> Vec<u32> {
+    lengths.sort_unstable();
+    let steps = lengths.len().saturating_sub(1);
+    let quantile = |index: usize| lengths.get(steps * index / (QUANTILES - 1)).copied().unwrap_or(1);
+    let length = |length: usize| {
+        u32::try_from(length).unwrap_or(u32::MAX).clamp(1, most.unwrap_or(LONGEST).clamp(1, LONGEST))
+    };
+    (0..QUANTILES).map(|index| length(quantile(index))).collect()
 }
 
 /// Quantiles of these lengths, scaled so that values take `width` bytes on average.

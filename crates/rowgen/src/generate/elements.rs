@@ -3,7 +3,10 @@
 //! For each number of elements there is a table of chances, one for each element, which add up to that number. An array takes
 //! elements at equal distances along the table, from a random place on (systematic sampling), so that each has just its chance.
 
+use std::collections::HashSet;
+
 use super::Generator;
+use super::spread::drawn;
 use crate::random::{Draw, Stream};
 use crate::spread::Elements;
 use crate::value::Value;
@@ -15,8 +18,10 @@ const ROUNDS: usize = 40;
 const ORDERS: usize = 16;
 /// Most chances of all tables.
 const MOST: usize = 200_000;
-/// Most elements that are not listed.
+/// Most elements that are not listed, if their number is not known.
 const OTHERS: f64 = 10_000.0;
+/// Elements that are drawn at most, until one is not listed.
+const DRAWS: u32 = 16;
 
 /// Makes arrays; the values of elements that are not listed are a column of their own.
 #[derive(Clone, Debug)]
@@ -26,7 +31,16 @@ pub(super) struct Choosing {
     /// Number of elements, at equal distances.
     counts: Vec<u32>,
     tables: Vec<Chances>,
-    others: Option<(Box<Generator>, u64)>,
+    others: Option<Others>,
+}
+
+/// Elements that are not listed.
+#[derive(Clone, Debug)]
+struct Others {
+    values: Box<Generator>,
+    number: u64,
+    /// The listed ones, as numbers, dates and times are written.
+    listed: HashSet<Vec<u8>>,
 }
 
 /// Chances of the elements in arrays of one size.
@@ -44,9 +58,7 @@ impl Choosing {
         let listed: f64 = elements.listed.iter().map(|(_, share)| share).sum();
         let least = elements.listed.iter().map(|(_, share)| *share).fold(1.0, f64::min);
         let rest = mean - listed;
-        // The rarest of the list is at least as frequent as each of the others.
-        let number =
-            if rest > 0.01 * mean { (2.0 * rest / least.max(1e-4)).clamp(20.0, OTHERS).ceil() } else { 0.0 };
+        let number = if rest > 0.01 * mean { number(elements.distinct, rest, least, table.rows) } else { 0 };
         let mut sizes: Vec<(u32, f64)> = Vec::new();
         for count in &elements.counts {
             match sizes.last_mut() {
@@ -58,15 +70,13 @@ impl Choosing {
             *share /= elements.counts.len() as f64;
         }
         let mut wanted: Vec<(f64, f64)> = elements.listed.iter().map(|(_, share)| (*share, 1.0)).collect();
-        if number > 0.0 {
-            wanted.push((rest / number, number));
+        if number > 0 {
+            wanted.push((rest / number as f64, number as f64));
         }
         let chances = fitted(&wanted, &sizes);
         let orders = (MOST / (chances.len() * wanted.len()).max(1)).clamp(1, ORDERS);
         let stream = Stream::new(table.seed, &[&table.name, &column.name]).further();
         let tables = sizes.iter().zip(chances);
-        #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "clamped")]
-        let number = number as u64;
         let own = Column { kind: element.clone(), values: (*elements.others).clone(), ..column.clone() };
         let others = Table { rows: number.max(1), ..super::bare(table) };
         Self {
@@ -76,7 +86,11 @@ impl Choosing {
             tables: tables
                 .map(|((count, _), chances)| Chances::new(*count, &chances, orders, stream))
                 .collect(),
-            others: (number > 0).then(|| (Box::new(Generator::of(&others, &own, &own.values)), number)),
+            others: (number > 0).then(|| Others {
+                values: Box::new(Generator::of(&others, &own, &own.values)),
+                number,
+                listed: elements.listed.iter().filter_map(|(value, _)| written(element, value)).collect(),
+            }),
         }
     }
 
@@ -94,14 +108,58 @@ impl Choosing {
         render::sequence(render::array(&self.element), chosen, scratch, |place, out| {
             match (self.listed.get(place), &self.others) {
                 (Some(text), _) => render::element(&self.element, Value::Text(text), out),
-                (None, Some((others, number))) => {
-                    render::element(&self.element, others.value(draw.below(*number), &mut other), out);
+                (None, Some(others)) => {
+                    let number = others.draw(&self.element, &mut draw, &mut other);
+                    render::element(&self.element, others.values.value(number, &mut other), out);
                 }
                 (None, None) => unreachable!("only listed ones are chosen"),
             }
         });
         Value::text(scratch)
     }
+}
+
+impl Others {
+    /// The number of an element that is not listed, if a few draws find one.
+    fn draw(&self, element: &Kind, draw: &mut Draw, scratch: &mut Vec<u8>) -> u64 {
+        let mut number = draw.below(self.number);
+        if self.listed.is_empty() {
+            return number;
+        }
+        let mut text = Vec::new();
+        for _ in 0..DRAWS {
+            text.clear();
+            render::value(element, self.values.value(number, scratch), &mut text);
+            if !self.listed.contains(&text) {
+                break;
+            }
+            number = draw.below(self.number);
+        }
+        number
+    }
+}
+
+/// The number of elements to draw from for those that are not listed, of which an array has `rest` on average. The rarest of the list is at least
+/// as frequent (`least`) as each of them.
+fn number(distinct: f64, rest: f64, least: f64, rows: u64) -> u64 {
+    #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "clamped")]
+    let whole = |number: f64| number.ceil().clamp(1.0, 1e15) as u64;
+    if distinct == 0.0 {
+        return whole((2.0 * rest / least.max(1e-4)).clamp(20.0, OTHERS));
+    }
+    let draws = whole(rest * rows as f64);
+    // Nearly all differ at most: for all, the set would have to be infinite.
+    let wanted =
+        whole(if distinct < 0.0 { -distinct * rows as f64 } else { distinct }).min(draws - draws / 500);
+    drawn(wanted, draws).unwrap_or(wanted).max(whole(rest / least))
+}
+
+/// A listed number, date or time as it is written; none of other types.
+fn written(element: &Kind, text: &str) -> Option<Vec<u8>> {
+    if element.is_text() || matches!(element, Kind::Float4 | Kind::Float8) {
+        return None;
+    }
+    element.read_units(text).map(|units| element.write_units(units).into_bytes())
 }
 
 impl Chances {

@@ -15,7 +15,7 @@
 //! | `cycle(a,b,…)` | these in turn | all types |
 //! | `constant(value)` | the same in every row | all types |
 //! | `null` | NULL | all types |
-//! | `nulls(fraction,specification)` | NULL in a fraction of the rows (0.1: every tenth), otherwise as specified. | all types |
+//! | `nulls(fraction,specification)` | NULL in a fraction of the rows (0.1: every tenth), otherwise as specified. Without a specification (`nulls(0.1)`), pgrig chooses the other values. | all types |
 //! | `text(n)`, `text(low,high)` | n characters (or low to high) of words; a compressed text has about a third of its size | text, `bytea` |
 //! | `random(n)`, `random(low,high)` | random characters (in `bytea` bytes); compression saves little | text, `bytea` |
 //! | `blank(n)`, `blank(low,high)` | spaces (in `bytea` zeros); compression removes nearly all of them | text, `bytea` |
@@ -73,15 +73,45 @@ pub struct Spec(Form);
 
 #[derive(Clone, Debug, PartialEq)]
 enum Form {
-    Nulls { fraction: f64, by: Option<Ranking>, spec: Box<Spec> },
+    Nulls {
+        fraction: f64,
+        by: Option<Ranking>,
+        spec: Box<Spec>,
+    },
+    /// In a fraction of the rows; the other values are not specified.
+    OnlyNulls(f64),
     List(Vec<Weighted>),
-    Call { name: Name, arguments: Vec<String> },
-    Statistics { distinct: f64, correlation: f64, common: Vec<Weighted>, bounds: Vec<String> },
-    Repeated { spread: Spread, spec: Box<Spec> },
+    Call {
+        name: Name,
+        arguments: Vec<String>,
+    },
+    Statistics {
+        distinct: f64,
+        correlation: f64,
+        common: Vec<Weighted>,
+        bounds: Vec<String>,
+    },
+    Repeated {
+        spread: Spread,
+        spec: Box<Spec>,
+    },
     Keys(Spread),
-    Elements { counts: Vec<u32>, listed: Vec<Weighted>, others: Box<Spec> },
-    Ranked { ranking: Ranking, spec: Box<Spec> },
-    Ordered { other: String, side: Side, others: Box<Spec>, spec: Box<Spec> },
+    Elements {
+        counts: Vec<u32>,
+        listed: Vec<Weighted>,
+        others: Box<Spec>,
+        distinct: f64,
+    },
+    Ranked {
+        ranking: Ranking,
+        spec: Box<Spec>,
+    },
+    Ordered {
+        other: String,
+        side: Side,
+        others: Box<Spec>,
+        spec: Box<Spec>,
+    },
 }
 
 /// How often the rows refer to the keys of a foreign key.
@@ -187,6 +217,7 @@ impl Spec {
             Name::Nulls if depth == MOST_LEVELS => {
                 return Err(syntax("nulls(…) must not contain nulls(…): remove one"));
             }
+            Name::Nulls if arguments.len() == 1 => Form::OnlyNulls(statistics::fraction(arguments[0])?),
             Name::Nulls => Form::Nulls {
                 fraction: amount::real(arguments[0], "a fraction from 0 to 1")?,
                 by: arguments.get(2).map(|by| ranked::by(by)).transpose()?,
@@ -225,7 +256,8 @@ impl Spec {
             }
             Name::Elements => {
                 let (counts, listed) = statistics::elements(&arguments)?;
-                Form::Elements { counts, listed, others: Box::new(Self::read(arguments[2], depth + 1)?) }
+                let others = Box::new(Self::read(arguments[2], depth + 1)?);
+                Form::Elements { counts, listed, others, distinct: statistics::others(&arguments)? }
             }
             Name::Keys => Form::Keys(statistics::keys(&arguments)?),
             name => Form::Call { name, arguments: arguments.into_iter().map(syntax::unquoted).collect() },
@@ -285,7 +317,19 @@ impl Spec {
                 spec.distinct()
             }
             Form::Call { name: Name::Serial | Name::Unique, .. } => Some(-1.0),
-            Form::List(_) | Form::Call { .. } | Form::Keys(_) | Form::Elements { .. } => None,
+            Form::List(_)
+            | Form::Call { .. }
+            | Form::Keys(_)
+            | Form::Elements { .. }
+            | Form::OnlyNulls(_) => None,
+        }
+    }
+
+    /// The fraction of NULLs, if nothing else is specified.
+    pub fn only_nulls(&self) -> Option<f64> {
+        match &self.0 {
+            Form::OnlyNulls(fraction) => Some(*fraction),
+            _ => None,
         }
     }
 
@@ -316,7 +360,7 @@ impl Spec {
             Form::Ranked { ranking, spec } => {
                 Values::Ranked { ranking: ranking.clone(), values: Box::new(spec.values(kind, reference)?) }
             }
-            Form::Elements { counts, listed, others } => {
+            Form::Elements { counts, listed, others, distinct } => {
                 let Kind::Array(element) = kind else {
                     return Err(
                         Unsuited::Kind { values: "elements", kind: kind.sql(), suited: "arrays" }.into()
@@ -326,7 +370,14 @@ impl Spec {
                     counts: counts.clone(),
                     listed: listed.iter().map(|one| (one.value.clone(), one.weight)).collect(),
                     others: Box::new(others.values(element, None)?),
+                    distinct: *distinct,
                 })
+            }
+            Form::OnlyNulls(_) => {
+                return Err(SpecError::Arguments {
+                    name: "nulls",
+                    arguments: "(fraction,specification) here",
+                });
             }
             Form::Keys(_) => {
                 let suited = "columns of a foreign key";

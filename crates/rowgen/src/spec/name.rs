@@ -68,7 +68,12 @@ const ALL: [Usage; 28] = [
     usage(Name::Cycle, "cycle", (1, ANY_NUMBER), "values: (a,b,…)"),
     usage(Name::Constant, "constant", (1, 1), "(value); write a value with commas in single quotes"),
     usage(Name::Null, "null", (0, 0), "no arguments"),
-    usage(Name::Nulls, "nulls", (2, 3), "(fraction,specification), for example nulls(0.1, uniform(1,10))"),
+    usage(
+        Name::Nulls,
+        "nulls",
+        (1, 3),
+        "(fraction,specification), for example nulls(0.1, uniform(1,10)), or (fraction) alone",
+    ),
     usage(Name::Text, "text", (1, 2), "(characters) or (min,max)"),
     usage(Name::Random, "random", (1, 2), "(characters) or (min,max)"),
     usage(Name::Blank, "blank", (1, 2), "(characters) or (min,max)"),
@@ -90,8 +95,8 @@ const ALL: [Usage; 28] = [
     usage(
         Name::Elements,
         "elements",
-        (3, 3),
-        "(counts(number,…),listed(element*share,…),specification of other elements)",
+        (3, 4),
+        "(counts(number,…),listed(element*share,…),specification of other elements), optionally followed by the number of different other elements",
     ),
     usage(
         Name::Ranked,

@@ -41,6 +41,14 @@ pub(super) fn keys(arguments: &[&str]) -> Result<Spread, SpecError> {
     Ok(Spread { bounds, weights, ..spread(arguments)? })
 }
 
+/// A fraction of the rows.
+pub(super) fn fraction(text: &str) -> Result<f64, SpecError> {
+    let expected = "a fraction from 0 to 1";
+    let wrong = || SpecError::Argument { argument: text.to_owned(), expected: expected.to_owned() };
+    let fraction = real(text, expected)?;
+    (0.0..=1.0).contains(&fraction).then_some(fraction).ok_or_else(wrong)
+}
+
 /// `(counts(number,…),listed(element*share,…)`, and the rest after it.
 pub(super) fn elements(arguments: &[&str]) -> Result<(Vec<u32>, Vec<Weighted>), SpecError> {
     let wrong = |text: &str| SpecError::Argument {
@@ -51,6 +59,12 @@ pub(super) fn elements(arguments: &[&str]) -> Result<(Vec<u32>, Vec<Weighted>), 
         list(arguments[0], "counts")?.into_iter().map(|text| text.trim().parse().map_err(|_| wrong(text)));
     let listed = list(arguments[1], "listed")?.into_iter().map(weighted);
     Ok((counts.collect::<Result<_, _>>()?, listed.collect::<Result<_, _>>()?))
+}
+
+/// The number of different elements that are not listed, after the others' specification; 0 if it is left out.
+pub(super) fn others(arguments: &[&str]) -> Result<f64, SpecError> {
+    let expected = "a number of different elements, or below 0 a multiple of the rows";
+    arguments.get(3).map_or(Ok(0.0), |text| real(text, expected))
 }
 
 fn counts(arguments: &[&str]) -> Result<(f64, f64), SpecError> {

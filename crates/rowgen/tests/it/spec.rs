@@ -174,6 +174,8 @@ fn errors_name_what_is_wrong_and_what_is_allowed() {
         (&Kind::Json, "serial", ["serial does not suit json", "numbers"]),
         (&mood, "uniform(sad,happy)", ["\"happy\"", "sad, ok"]),
         (&Kind::Int4, "nulls(2,any)", ["nulls of int", "0 to 1"]),
+        (&Kind::Int4, "nulls(2)", ["\"2\" is not", "0 to 1"]),
+        (&Kind::Int4, "nulls(0.1)", ["nulls takes", "specification"]),
         (&Kind::Int4, "nulls(0.1,default)", ["nulls of int", "default"]),
         (&Kind::Int4, "list(1*-2)", ["list of int", "weight"]),
         (&Kind::Int4, "zipf(0)", ["zipf of int", "at least 1"]),

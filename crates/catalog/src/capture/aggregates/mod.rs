@@ -35,6 +35,7 @@ pub(super) async fn ask(
             Err(error) => {
                 let is_refused = [
                     SqlState::QUERY_CANCELED,
+                    SqlState::LOCK_NOT_AVAILABLE,
                     SqlState::INSUFFICIENT_PRIVILEGE,
                     SqlState::UNDEFINED_FUNCTION,
                 ];

@@ -74,7 +74,8 @@ pub(crate) fn run(arguments: &FillArgs, printer: &Printer) -> Result<(), Failure
         }
         let requests = (schema.as_ref(), single.as_ref());
         let filled = Box::pin(all_or_one(arguments, requests, home, chosen, printer)).await;
-        spent.set(filled.map_err(|failure| elsewhere(failure, chosen))?);
+        let filled = filled.map_err(|failure| elsewhere(of_model(failure, arguments), chosen));
+        spent.set(filled?);
         Ok(())
     })?;
     if let Some(line) =
@@ -114,6 +115,15 @@ fn elsewhere(failure: Failure, chosen: &Chosen) -> Failure {
     };
     let error = failure.error::<FillError>().and_then(of_own);
     error.map_or(failure, Failure::from)
+}
+
+/// The error of a column of the model, with the model's file.
+fn of_model(failure: Failure, arguments: &FillArgs) -> Failure {
+    let text = failure.error::<FillError>().map(ToString::to_string);
+    match (text.filter(|text| text.starts_with(fill::OF_MODEL)), &arguments.model) {
+        (Some(text), Some(file)) => Usage(format!("--model {}: {text}", file.display())).into(),
+        _ => failure,
+    }
 }
 
 /// Parts of a command's time.

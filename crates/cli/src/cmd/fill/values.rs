@@ -8,6 +8,7 @@ use clap::ValueEnum;
 use fill::{IndexKind, PartitionMethod, Partitions, RowsRule, Triggers};
 
 use crate::app::failure::Usage;
+use crate::app::size::Size;
 
 /// Most rows: ids are bigint at most.
 pub(crate) const MOST_ROWS: u64 = i64::MAX as u64;
@@ -47,6 +48,9 @@ impl FromStr for Factor {
         let factor = text.parse().ok().filter(|factor: &f64| *factor > 0.0 && *factor <= MOST_SCALE as f64);
         factor.map(Self).ok_or_else(|| match text.parse::<f64>() {
             Ok(factor) if factor > MOST_SCALE as f64 => "the number is too large".to_owned(),
+            Err(_) if text.parse::<Size>().is_ok() => {
+                format!("for tables of this size, give it without --scale: pgrig fill {text}, with the other options")
+            }
             _ => "give a whole number, 1 or more; with --model, --ddl or --all-tables, a factor above 0"
                 .to_owned(),
         })

@@ -3,7 +3,7 @@
 use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 
-use catalog::Aggregates;
+use catalog::{Aggregates, CatalogError};
 use connect::{ConnectError, ConnectOptions, Connection, SqlState, Target, resolve};
 use measure::Note;
 use model::{Facts, Fidelity, Model, Plans, PlansCompared, QueryPlan, Shapes};
@@ -21,7 +21,7 @@ use super::sides::{checked, refuse_same, refuse_unrelated};
 use crate::app::args::ServerChoice;
 use crate::app::command_line::exchanged;
 use crate::app::conduct::{self, Begun, Recording, RunEnd, Shown, on_server};
-use crate::app::failure::{Failure, Usage};
+use crate::app::failure::{Failure, MachineFailure, Usage};
 use crate::app::input;
 use crate::app::interrupt::interrupted;
 use crate::app::printer::Printer;
@@ -374,18 +374,23 @@ pub(super) async fn capture(
     timeout: u64,
     steps: Steps<'_>,
 ) -> Result<Facts, Failure> {
-    let facts = catalog::capture(&connection.client, schema, aggregates, timeout, steps).await;
-    explained(connection, facts).await
+    match catalog::capture(&connection.client, schema, aggregates, timeout, steps).await {
+        Err(error) if error.is_statement_timeout() => Err(MachineFailure(format!(
+            "the server cancelled a query of the catalogs after {timeout} s: give a greater --timeout"
+        ))
+        .into()),
+        facts => explained(connection, facts).await,
+    }
 }
 
 /// A server's failure with its reason.
 pub(super) async fn explained<T>(
     connection: &Connection,
-    result: Result<T, catalog::CatalogError>,
+    result: Result<T, CatalogError>,
 ) -> Result<T, Failure> {
     match result {
         Ok(found) => Ok(found),
-        Err(catalog::CatalogError::Server(error)) => Err(connection.explain(error).await.into()),
+        Err(CatalogError::Server(error)) => Err(connection.explain(error).await.into()),
         Err(error) => Err(error.into()),
     }
 }

@@ -7,6 +7,7 @@ mod execute;
 mod fidelity;
 mod sides;
 mod text;
+mod warnings;
 
 use std::collections::hash_map::RandomState;
 use std::hash::{BuildHasher, Hasher};
@@ -65,7 +66,7 @@ fn capture(arguments: &CaptureArgs, printer: &Printer) -> Result<(), Failure> {
             );
             return Err(Usage(text).into());
         }
-        if !text::has_any_statistics(&model) {
+        if !warnings::has_any_statistics(&model) {
             let text = "no table has statistics: run ANALYZE in that database, or connect as a role that may select from its tables; \
                         then capture again";
             return Err(Usage(text.to_owned()).into());
@@ -77,8 +78,9 @@ fn capture(arguments: &CaptureArgs, printer: &Printer) -> Result<(), Failure> {
             whole(file, written.as_bytes(), existing)
                 .with_context(|| format!("cannot write {}", file.display()))?;
         }
-        let warnings = text::warnings(&model, &role(&connection).await?);
-        for warning in facts.unseen.iter().cloned().chain(warnings).chain(text::unread(&facts)) {
+        let warnings = warnings::of(&model, &facts, &role(&connection).await?);
+        let of_facts = facts.unseen.iter().chain(&facts.elsewhere).cloned();
+        for warning in of_facts.chain(warnings).chain(text::unread(&facts)) {
             printer.warn(warning);
         }
         let summary = text::captured(&model, file, written.len(), other_database(&arguments.server)?);

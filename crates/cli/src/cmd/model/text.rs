@@ -8,9 +8,6 @@ use model::{Column, Facts, Follows, How, Model, Originals, Table, Values};
 
 use crate::app::table::{align_right, new_table};
 
-/// Share of rows changed since ANALYZE from which on statistics count as old.
-const OLD: f64 = 0.1;
-
 /// Summary of a capture, with the next commands: to fill another database, `other` has the command that creates it and
 /// the options that name it.
 pub(super) fn captured(model: &Model, file: &Path, length: usize, other: Option<(&str, &str)>) -> String {
@@ -43,125 +40,6 @@ fn size(table: &Table) -> u64 {
     table.bytes.heap + table.bytes.toast + table.bytes.indexes
 }
 
-/// Why a column has no statistics begins so.
-const BLIND: &str = "no statistics";
-
-fn is_blind(column: &Column) -> bool {
-    matches!(&column.values, Values::Fill { why } if why.starts_with(BLIND))
-}
-
-/// Whether there are statistics of any column, or no rows that could have some.
-pub(super) fn has_any_statistics(model: &Model) -> bool {
-    let with_rows = || model.tables.iter().filter(|table| table.bytes.heap > 0);
-    with_rows().next().is_none() || with_rows().any(|table| !table.columns.iter().all(is_blind))
-}
-
-/// Whether a table has statistics that the role cannot read: of no column.
-fn is_closed(table: &Table) -> bool {
-    let has_statistics = table.analyzed.is_some() && table.rows > 0;
-    has_statistics && !table.columns.is_empty() && table.columns.iter().all(is_blind)
-}
-
-/// Tables whose statistics are missing or old, or closed to this role.
-pub(super) fn warnings(model: &Model, role: &str) -> Vec<String> {
-    let mut warnings = Vec::new();
-    let closed = model.tables.iter().filter(|table| is_closed(table));
-    let closed: Vec<&str> = closed.map(|table| table.name.as_str()).collect();
-    if !closed.is_empty() {
-        let names = closed.join(", ");
-        warnings.push(format!(
-            "role {role} can read no statistics of {names}: run GRANT SELECT ON {names} TO {role}, or connect as another role; then \
-             capture again"
-        ));
-    }
-    for table in model.tables.iter().filter(|table| !is_closed(table)) {
-        let blind = table.columns.iter().filter(|column| is_blind(column));
-        let blind: Vec<&str> = blind.map(|column| column.name.as_str()).collect();
-        // ANALYZE cannot change that: a partitioned table without partitions is never analyzed.
-        if table.rows == 0 && (table.analyzed.is_some() || table.bytes.heap == 0) {
-            continue;
-        }
-        if !blind.is_empty() && blind.len() == table.columns.len() {
-            let rows = if table.rows == 0 && table.bytes.heap > 0 {
-                ", nor a number of rows, so the copy gets no rows"
-            } else {
-                ""
-            };
-            warnings.push(format!(
-                "{0}: the table has no statistics that this role can read{rows}: run ANALYZE {0}, or grant this role SELECT on \
-                 the table, or connect as another role",
-                table.name
-            ));
-        } else if !blind.is_empty() {
-            warnings.push(format!(
-                "{}: these columns have no statistics that this role can read: {}. Run ANALYZE {}, or grant this role \
-                 SELECT on them, or connect as another role",
-                table.name,
-                blind.join(", "),
-                table.name
-            ));
-        }
-        let is_array = |column: &&Column| {
-            let is_random = match &column.values {
-                Values::Any { .. } => true,
-                Values::Elements { elements, .. } => elements.is_empty(),
-                _ => false,
-            };
-            is_random && column.data_type.ends_with("[]") && column.nulls < 1.0
-        };
-        let arrays: Vec<&str> =
-            table.columns.iter().filter(is_array).map(|column| column.name.as_str()).collect();
-        if !arrays.is_empty() {
-            warnings.push(format!(
-                "{}: these arrays get random elements in the copy, because pg_stats lists no elements of them, or pgrig does not know their type: {}",
-                table.name,
-                arrays.join(", ")
-            ));
-        }
-        let is_range = |column: &&Column| {
-            matches!(column.values, Values::Any { .. })
-                && column.data_type.ends_with("range")
-                && column.nulls < 1.0
-        };
-        let ranges: Vec<&str> =
-            table.columns.iter().filter(is_range).map(|column| column.name.as_str()).collect();
-        if !ranges.is_empty() {
-            warnings.push(format!(
-                "{}: these columns get random ranges in the copy, none of them empty: {}. pg_stats has statistics of ranges from \
-                 PostgreSQL 17 on, and pgrig uses only those of PostgreSQL's own range types",
-                table.name,
-                ranges.join(", ")
-            ));
-        }
-        let narrow: Vec<String> = table
-            .columns
-            .iter()
-            .filter(|column| is_narrow(column))
-            .map(|column| format!("{}.{}", table.name, column.name))
-            .collect();
-        if !narrow.is_empty() {
-            let options: Vec<String> =
-                narrow.iter().map(|column| format!("--keep-values {column}")).collect();
-            warnings.push(format!(
-                "{}: pgrig replaces the texts by others of the same length. There are too few other texts of these lengths, so the original \
-                 texts replace each other: the model and the copy contain them, in another order. To keep each text in its place, capture \
-                 again with {}",
-                narrow.join(", "),
-                options.join(" ")
-            ));
-        }
-        if table.changed as f64 > OLD * table.rows as f64 && table.analyzed.is_some() {
-            warnings.push(format!(
-                "{0}: {1} row{2} changed since it was last analyzed: run ANALYZE {0}, then capture again",
-                table.name,
-                grouped(table.changed),
-                if table.changed == 1 { "" } else { "s" }
-            ));
-        }
-    }
-    warnings
-}
-
 /// Values that the model lacks, because pgrig cannot read them: one warning for all columns.
 pub(super) fn unread(facts: &Facts) -> Option<String> {
     let columns: Vec<String> = model::unread(facts)
@@ -175,17 +53,6 @@ pub(super) fn unread(facts: &Facts) -> Option<String> {
             columns.join(", ")
         )
     })
-}
-
-/// Whether replaced texts are in another order: those of the original, because there are too few others.
-fn is_narrow(column: &Column) -> bool {
-    let is_array = column.data_type.ends_with(']');
-    match &column.values {
-        Values::List { values, kept: false, .. } => {
-            !is_array && !values.windows(2).all(|pair| pair[0].0 < pair[1].0)
-        }
-        _ => false,
-    }
 }
 
 /// The first column of --keep-values whose values the model does not contain.

@@ -2,14 +2,18 @@
 
 mod aggregates;
 mod bloat;
+mod elements;
 mod follow;
 mod inherited;
+mod nulls;
 mod order;
 mod paired;
+mod partitions;
 mod privacy;
 mod ranges;
 mod refused;
 mod scale;
+mod toast;
 mod types;
 mod values;
 

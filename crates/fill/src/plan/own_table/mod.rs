@@ -23,7 +23,7 @@ use crate::request::{Amount, InitStep, OwnTable, Request, Subject};
 use crate::run::direct::NotDirect;
 use crate::run::resume::same_tables;
 use crate::schema::is_name_of;
-use crate::sql::absent::{Skipped, adapted};
+use crate::sql::absent::adapted;
 use crate::sql::ddl;
 use crate::sql::emptied::has_rows;
 use catalog::{CatalogError, DescribeRequest, Described, Scope, SequenceTaken, TableInfo, describe, verify};
@@ -244,7 +244,7 @@ impl Look<'_> {
         let table = info.name.clone();
         let mut facts = self.described(request, info, Scope::Transaction).await?;
         if let TablesFacts::Own(own) = &mut facts.tables {
-            own.rows.warnings.splice(0..0, script.skipped.iter().map(Skipped::of_fill));
+            own.rows.warnings.splice(0..0, script.skipped.iter().map(|skipped| skipped.of_fill("--ddl")));
         }
         Ok((Facts { create_schema, create, ..facts }, table))
     }

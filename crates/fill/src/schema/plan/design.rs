@@ -12,7 +12,7 @@ use super::amounts::{self, Wanted, is_named, listed};
 use super::order::{self, Placed, is_referenced};
 use super::pairs::Paired;
 use super::row_bytes::RowBytes;
-use super::{Planner, Postponed, copies, cycles};
+use super::{OF_MODEL, Planner, Postponed, copies, cycles, modelled};
 use crate::error::FillError;
 use crate::plan::{Method, Sample, own_table};
 use crate::schema::record::{InCycle, RecordedTable};
@@ -274,7 +274,8 @@ impl<'a> Design<'a> {
             all.push(designed);
             copies::copy(&mut all, self.order, origin, is_given)?;
         }
-        cycles::close(&mut all, self.order, origin, is_given)?;
+        let keyed = |info: &TableInfo, column: &str| modelled::keyed(info, column, self.planner.request);
+        cycles::close(&mut all, self.order, origin, is_given, keyed)?;
         Ok(all)
     }
 
@@ -301,7 +302,7 @@ impl<'a> Design<'a> {
                 let describe_request = DescribeRequest { rows: Some(most), spread, ..describe_request };
                 let described = describe(client, of_rows, &describe_request, Scope::Transaction)
                     .await
-                    .map_err(|error| error.among_tables(info))?;
+                    .map_err(|error| modelled::explained(error, info, self.planner.request))?;
                 Ok(Designed {
                     info,
                     placed,
@@ -313,7 +314,7 @@ impl<'a> Design<'a> {
                     beyond: 0,
                 })
             }
-            Err(error) => Err(error.among_tables(info).into()),
+            Err(error) => Err(modelled::explained(error, info, self.planner.request)),
         }
     }
 
@@ -388,7 +389,7 @@ impl<'a> Design<'a> {
         let is_given = |column: &str, specs: &[ColumnSpec]| specs.iter().any(|spec| spec.column == column);
         let modelled = &self.planner.request.modelled;
         for Modelled { table: name, spec } in modelled.iter().filter(|column| is_named(info, &column.table)) {
-            let wrong = |error| FillError::Combination(format!("the model's column {name}.{error}"));
+            let wrong = |error| FillError::Combination(format!("{OF_MODEL} {name}.{error}"));
             let spec: ColumnSpec = spec.parse().map_err(wrong)?;
             if !is_chosen(&spec) && !is_given(&spec.column, &specs) {
                 if info.column(&spec.column).is_none() {

@@ -19,6 +19,7 @@ mod copies;
 mod cycles;
 mod design;
 mod different;
+mod modelled;
 mod order;
 mod pairs;
 mod postponed;
@@ -36,6 +37,7 @@ use tokio::sync::OnceCell;
 
 pub use self::amounts::is_name_of;
 use self::design::{Design, Designed};
+pub use self::modelled::OF_MODEL;
 use self::postponed::Schedule;
 pub(super) use self::postponed::{Postponed, PostponedKey};
 pub(super) use self::whole::LANES;

@@ -21,6 +21,12 @@ use server::quote::{qualified, shell_word};
 /// The schemas that a user may mean.
 const SCHEMAS: &str = "SELECT nspname FROM pg_catalog.pg_namespace WHERE nspname !~ '^pg_' AND nspname <> 'information_schema' ORDER BY 1";
 
+/// Whether the server lacks an object of PostgreSQL itself, which a newer release has: a type of multiranges, or a name that begins with pg_.
+fn is_of_newer_release(problem: &str) -> bool {
+    let mut names = problem.split('"').skip(1).step_by(2);
+    names.any(|name| name.ends_with("multirange") || name.starts_with("pg_"))
+}
+
 impl Planner<'_> {
     /// Runs the statements that create the tables, in the transaction that the session is in.
     pub(super) async fn create(&self, statements: &[String]) -> Result<(), FillError> {
@@ -32,7 +38,14 @@ impl Planner<'_> {
         match ran {
             Err(FillError::Ddl { problem, sqlstate }) if !self.request.modelled.is_empty() => {
                 let problem = problem.strip_suffix(ddl::INSTEAD_OF_DDL).unwrap_or(&problem);
-                let remedy = if sqlstate == Some(SqlState::SYNTAX_ERROR) {
+                let is_of_release = match &sqlstate {
+                    Some(code) if *code == SqlState::UNDEFINED_OBJECT => is_of_newer_release(problem),
+                    Some(code) => [SqlState::SYNTAX_ERROR, SqlState::UNDEFINED_FUNCTION].contains(code),
+                    None => false,
+                };
+                let problem =
+                    if is_of_release { problem.trim_end_matches(ddl::CREATE_FIRST) } else { problem };
+                let remedy = if is_of_release {
                     ". If this server is older than the original's, edit ddl in the model, or fill a server of the original's version"
                 } else {
                     ""

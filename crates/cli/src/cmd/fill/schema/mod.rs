@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 
 use fill::{
     FilledTable, Observer, PlannedTable, Request, SchemaLimits, SchemaObserver, SchemaOutcome, SchemaPlan,
-    SchemaRequest, Sizes, Skipped, plan_schema, plan_schema_and_space, run_schema,
+    SchemaRequest, Sizes, plan_schema, plan_schema_and_space, run_schema,
 };
 use indicatif::{MultiProgress, ProgressDrawTarget};
 use measure::{Note, Trial, Unit};
@@ -66,7 +66,9 @@ pub(super) async fn fill(
         space?;
         return Ok(Filled::All);
     }
-    let warnings = plan.skipped.iter().map(Skipped::of_fill).chain(plan.warnings.iter().cloned());
+    let script = if arguments.model.is_some() { "the model's ddl" } else { "--ddl" };
+    let skipped = plan.skipped.iter().map(|skipped| skipped.of_fill(script));
+    let warnings = skipped.chain(plan.warnings.iter().cloned());
     conduct::announced(printer, &planned, warnings);
     conduct::recorded(
         begun(arguments, request, &plan, &survey)?,
