@@ -121,7 +121,8 @@ impl Measurement<'_> {
         let looked = (&tables, statements.as_slice());
         let defaults = defaults::rows(&empty, self.request, looked, added.beside()).await?;
         site.databases.drop(&empty).await?;
-        let retyped = before.casts.retyped(&after.casts, &tables, &changes.tables());
+        let retyped =
+            before.casts.retyped(&after.casts, (&tables, &changes), (statements.as_slice(), &added));
         let mut specs = self.specs(&retyped, observer);
         specs.extend(defaults.iter().map(|one| one.spec.clone()));
         let unused = empty_ones.iter().filter(|name| !known_empty.contains(name)).cloned().collect();

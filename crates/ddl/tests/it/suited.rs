@@ -107,6 +107,34 @@ fn rows_keep_a_new_rule_unless_an_earlier_statement_sets_its_columns() {
 }
 
 #[test]
+fn values_suit_a_cast_unless_an_earlier_statement_sets_the_column() {
+    const ITEMS: &str = "CREATE TABLE items (id int PRIMARY KEY, s text NOT NULL, k int)";
+    const CAST: &str = "ALTER TABLE items ALTER s TYPE int USING s::int";
+    for release in RELEASES {
+        let server = server(release);
+        for migration in [
+            format!("UPDATE items SET k = 1; {CAST}"),
+            format!("{CAST}; UPDATE items SET k = 1"),
+            format!("{CAST}; UPDATE items SET s = 1"),
+            format!("{CAST}; INSERT INTO items VALUES (-1, 2, 3); DELETE FROM items WHERE k > 1"),
+            format!("INSERT INTO items VALUES (-1, '2', 3); {CAST}"),
+            format!("BEGIN; UPDATE items SET k = 1; {CAST}; UPDATE items SET s = 1; COMMIT"),
+            "UPDATE items SET k = 1; ALTER TABLE items RENAME s TO t; \
+             ALTER TABLE items ALTER t TYPE int USING t::int; UPDATE items SET t = 1"
+                .to_owned(),
+        ] {
+            assert_suited(&server, ITEMS, &migration);
+        }
+        for change in ["UPDATE items SET s = '5' WHERE s ~ '[^0-9]'", "DELETE FROM items WHERE s ~ '[^0-9]'"]
+        {
+            let outcome = outcome(&server, ITEMS, &format!("{change}; {CAST}"));
+            assert_eq!(outcome.failed().count(), 0, "{release}: {outcome:#?}");
+            assert_eq!(classes(&outcome)[0], Some(Class::Rows), "{release}: {change}");
+        }
+    }
+}
+
+#[test]
 fn the_remedy_of_a_foreign_key_names_values_that_suit_every_size() {
     let migration =
         "UPDATE big SET v = -5 WHERE id > 0; ALTER TABLE big ADD FOREIGN KEY (v) REFERENCES parent";
