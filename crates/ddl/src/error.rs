@@ -315,6 +315,9 @@ pub enum DdlError {
         /// The lack of space.
         lack: String,
     },
+    /// The server lacks the locale for which the user asks.
+    #[error("--locale {0}: the server that measures lacks it ({1}): install it there, or give another one")]
+    Locale(String, String),
     /// The server is not fit for tables.
     #[error(transparent)]
     Unfit(#[from] SurveyError),
@@ -467,6 +470,7 @@ impl Classified for DdlError {
             | Self::Subscription { .. }
             | Self::Incomplete { .. }
             | Self::SchemaRoles { .. }
+            | Self::Locale(..)
             | Self::NoSuchTable { .. }
             | Self::SeveralTables { .. }
             | Self::Probing { .. }

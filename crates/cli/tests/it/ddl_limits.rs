@@ -101,3 +101,24 @@ fn a_statement_that_is_not_measurable_hides_no_missed_condition() {
         assert_says(&document, &["its class is rewrite"]);
     }
 }
+
+/// In the order of bytes, an index serves LIKE, and in most other locales none does.
+#[test]
+fn a_scan_that_depends_on_an_unknown_locale_passes_no_condition() {
+    let rig = Rig::new();
+    let schema = rig.home.path().join("schema.sql");
+    fs::write(&schema, "CREATE TABLE t (id int PRIMARY KEY, n text NOT NULL); CREATE INDEX ON t (n);")
+        .unwrap();
+    for (locale, code, says) in [
+        ("", 3, "class=scan was not checked: the locale of the database decides whether LIKE uses an index"),
+        ("--locale C", 0, ""),
+        ("--locale C.UTF-8", 3, "its class is scan"),
+    ] {
+        let mut command = rig.command(&format!("ddl --quick --rows 20000 --fail-if class=scan {locale}"));
+        let select = "SELECT FROM t WHERE n LIKE 'abcd%'";
+        let ran = command.args(["-c", select, "--schema-file"]).arg(&schema).output().unwrap();
+        let stderr = String::from_utf8_lossy(&ran.stderr);
+        assert_eq!(ran.status.code(), Some(code), "{locale}: {stderr}");
+        assert_says(&stderr, &[says]);
+    }
+}

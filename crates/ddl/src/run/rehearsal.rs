@@ -14,10 +14,11 @@ use super::databases::Databases;
 use super::fill::Filler;
 use super::rehearse::{Shape, Table, Tables};
 use super::rules::Rules;
-use super::suit::{self, Retyped};
+use super::suit::{self, Retyped, Zoned};
 use super::unsuited::Columns;
 use super::{
-    Measurement, Observer, defaults, dependents, left_out, mappings, missing, settings, stall, unfired, zone,
+    Measurement, Observer, defaults, dependents, left_out, locale, mappings, missing, settings, stall,
+    unfired, zone,
 };
 use crate::better;
 use crate::error::DdlError;
@@ -91,10 +92,7 @@ impl Measurement<'_> {
         observer.step("reading the tables and their constraints after the migration");
         let mut after = Shape::read(&migrated).await?;
         let zoned = before.casts.zoned(&after.casts);
-        let zone = zone::unasked(self.request, &migrated, (&zoned, &tables)).await?;
-        if let Some(zone) = &zone {
-            observer.warned(&zone.warning());
-        }
+        let zone = self.unknown(site, [&empty, &migrated], (&zoned, &tables), observer).await?;
         added.add(std::mem::take(&mut after.rules), None);
         after.rules = added.all();
         site.databases.drop(&migrated).await?;
@@ -174,6 +172,24 @@ impl Measurement<'_> {
         stall::check::check(&with_settings, probes, self.request.seed).await?;
         site.databases.drop(&copy).await?;
         Ok(())
+    }
+
+    /// Warns of statements on which an unknown time zone or locale has effects. Returns the time zone, if it decides on a rewrite and nobody asked for it.
+    async fn unknown(
+        &self,
+        site: &Copies<'_>,
+        [before, after]: [&Target; 2],
+        (zoned, tables): (&[Zoned], &Tables),
+        observer: &mut dyn Observer,
+    ) -> Result<Option<zone::Unasked>, DdlError> {
+        let zone = zone::unasked(self.request, after, (zoned, tables)).await?;
+        let statements = self.request.script.statements.as_slice();
+        let doubt = site.databases.doubt.as_ref();
+        let of_locale = locale::warning(doubt, (statements, tables), [before, after]).await?;
+        for warning in zone.iter().map(zone::Unasked::warning).chain(of_locale) {
+            observer.warned(&warning);
+        }
+        Ok(zone)
     }
 
     /// Specifications of the columns whose types the migration changes; warns of those whose values in the original do not fit.

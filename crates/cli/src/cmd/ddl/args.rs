@@ -3,7 +3,9 @@
 use std::path::{Path, PathBuf};
 
 use clap::Args;
-use ddl::{Amount, Effort, ProbeScript, Probes, Probing, Request, Schema, Script, ScriptError, TableSize};
+use ddl::{
+    Amount, Effort, Locale, ProbeScript, Probes, Probing, Request, Schema, Script, ScriptError, TableSize,
+};
 use fill::RowsRule;
 use model::Model;
 use pgserver::Profile;
@@ -87,6 +89,11 @@ pub(crate) struct DdlArgs {
     /// Set the values of a column, if the migration needs values other than those that pgrig chooses: TABLE.COLUMN=SPEC (see pgrig fill); may be repeated
     #[arg(long, value_name = "TABLE.COLUMN=SPEC", help_heading = "Tables")]
     pub(crate) column: Vec<String>,
+
+    /// Locale of the database, which decides on the order of texts, and on whether an index serves LIKE: en_US.UTF-8, icu:de-AT, builtin:C.UTF-8
+    /// [default: that of the original; with --schema-file and --model, C; with --scratch, that of the server]
+    #[arg(long, value_name = "LOCALE", help_heading = "Tables")]
+    pub(crate) locale: Option<Locale>,
 
     /// Seed of the random values
     #[arg(long, value_name = "N", default_value = "1", help_heading = "Tables")]
@@ -373,6 +380,7 @@ impl DdlArgs {
         };
         let effort = if self.quick { Effort::Quick } else { Effort::Full };
         let columns = self.column.clone();
+        schema.asked_locale.clone_from(&self.locale);
         // Those of the user come first.
         let set = &self.embedded.set;
         schema.settings.retain(|name, _| !set.iter().any(|(given, _)| given.eq_ignore_ascii_case(name)));
