@@ -235,6 +235,7 @@ impl Measurement<'_> {
                 rounds.first(&filled, &mut statements).await?;
             }
         }
+        filled.last().into_iter().flat_map(|at| &at.warnings).for_each(|warning| observer.warned(warning));
         minimal.end(&mut databases, observer).await?;
         clock.skip();
         databases.note_others().await?;

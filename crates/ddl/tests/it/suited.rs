@@ -229,6 +229,33 @@ fn a_rule_that_the_tables_do_not_take_is_told() {
     }
 }
 
+#[test]
+fn a_materialized_view_that_fails_on_the_rows_stays_unpopulated() {
+    const VIEWS: &str = "
+        CREATE TABLE codes (id int PRIMARY KEY, code text NOT NULL, total int);
+        CREATE MATERIALIZED VIEW totals AS SELECT id, code::int AS c FROM codes;
+        CREATE MATERIALIZED VIEW above AS SELECT c FROM totals;
+        CREATE MATERIALIZED VIEW same AS SELECT id - id AS id FROM codes;
+        CREATE UNIQUE INDEX same_id ON same (id);
+        CREATE MATERIALIZED VIEW counted AS SELECT count(*) FROM codes;
+    ";
+    for release in RELEASES {
+        let server = server(release);
+        let migration = "ALTER TABLE codes ADD x int; SELECT count FROM counted; SELECT c FROM above";
+        let mut warned = Warned::default();
+        let asked = request(VIEWS, migration, Amount::Rows(300));
+        let outcome = measured_by(&server, &asked, &mut warned).unwrap();
+        let failed: Vec<usize> = outcome.failed().map(|(one, _)| one.number).collect();
+        assert_eq!(failed, [3], "{release}: {outcome:#?}");
+        let warnings = warned.0.join("\n");
+        for view in ["totals", "above", "same"] {
+            assert_says(&warnings, &[&format!("materialized view public.{view} stays unpopulated")]);
+        }
+        assert_says(&warnings, &["invalid input syntax for type integer", "--column TABLE.COLUMN=SPEC"]);
+        assert!(!warnings.contains("public.counted"), "{release}: {warnings}");
+    }
+}
+
 /// The rows are made under NOT NULL of the whole table, which DROP NOT NULL then takes from the partition, too.
 #[test]
 fn a_partition_keeps_its_own_not_null() {
