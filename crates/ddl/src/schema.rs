@@ -188,6 +188,13 @@ impl Schema {
         database: &'a str,
     ) -> LocalBoxFuture<'a, Result<Self, DdlError>> {
         Box::pin(async move {
+            Self::read(connection, database).await.map_err(|error| error.of_encoding(database))
+        })
+    }
+
+    /// The same, with the server's error for texts that are not UTF-8.
+    fn read<'a>(connection: &'a Connection, database: &'a str) -> LocalBoxFuture<'a, Result<Self, DdlError>> {
+        Box::pin(async move {
             let facts =
                 catalog::capture(&connection.client, None, None, catalog::TIMEOUT, &server::unwatched).await;
             let facts = match facts {
