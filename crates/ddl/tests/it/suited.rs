@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 
 use ddl::find::Class;
-use ddl::{Amount, Outcome};
+use ddl::{Amount, Outcome, Request};
 use testkit::{RELEASES, Server, assert_says};
 
 use crate::support::{Warned, classes, measured, measured_by, request, server};
@@ -227,6 +227,22 @@ fn a_rule_that_the_tables_do_not_take_is_told() {
         assert_eq!(warnings.contains(says), is_told, "{migration}: {warnings}");
         assert_eq!(warnings.contains("may not satisfy"), is_told, "{migration}: {warnings}");
     }
+}
+
+#[test]
+fn the_remedy_of_a_column_without_values_names_its_table() {
+    const PATHS: &str =
+        "CREATE TABLE paths (id int PRIMARY KEY, path jsonpath); CREATE TABLE others (id int PRIMARY KEY)";
+    let server = server(18);
+    let migration = "ALTER TABLE paths ADD a int; ALTER TABLE others ADD a int";
+    let mut warned = Warned::default();
+    let asked = request(PATHS, migration, Amount::Rows(100));
+    measured_by(&server, &asked, &mut warned).unwrap();
+    assert_says(&warned.0.join("\n"), &["column path is NULL", "--column 'paths.path=constant(VALUE)'"]);
+    let columns = vec!["paths.path=constant($.a)".to_owned()];
+    let mut warned = Warned::default();
+    measured_by(&server, &Request { columns, ..asked }, &mut warned).unwrap();
+    assert!(!warned.0.join("\n").contains("is NULL"), "{warned:?}");
 }
 
 #[test]
