@@ -12,6 +12,9 @@ use server::quote::shell_word;
 use crate::outcome::Failed;
 use crate::schema::Schema;
 
+/// Statements that an error names.
+const NAMED: usize = 8;
+
 /// Why a migration cannot be measured.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
@@ -111,9 +114,10 @@ pub enum DdlError {
     },
     /// A statement that the server refuses whatever rows there are.
     #[error(
-        "statement {number} ({place}) fails even on empty tables: {}{}",
+        "statement {number} ({place}) fails even on empty tables: {}{}{}",
         failed.message,
-        failed.remedy.as_ref().map_or(String::new(), |remedy| format!("; {remedy}"))
+        failed.remedy.as_ref().map_or(String::new(), |remedy| format!("; {remedy}")),
+        later(others)
     )]
     Statement {
         /// Its number.
@@ -122,6 +126,8 @@ pub enum DdlError {
         place: String,
         /// The failure.
         failed: Failed,
+        /// Later statements that fail, too: a phrase for each.
+        others: Vec<String>,
     },
     /// The user's reader or writer fails whatever rows there are.
     #[error("{option} fails even on empty tables: {why}")]
@@ -313,6 +319,18 @@ fn with_search_path(problem: String) -> String {
     problem
         + ". The search_path of the role or the database names no schema that exists: begin the SQL with SET search_path = public, or \
            connect as another role"
+}
+
+/// A sentence on the later statements that fail, too; nothing if there are none.
+fn later(others: &[String]) -> String {
+    let more = others.len().saturating_sub(NAMED);
+    let more = if more > 0 { format!("; and {more} more") } else { String::new() };
+    let first = others.iter().take(NAMED).map(String::as_str).collect::<Vec<_>>().join("; ");
+    if others.is_empty() {
+        String::new()
+    } else {
+        format!(". Later statements fail, too, perhaps because of it: {first}{more}")
+    }
 }
 
 /// The error that had ended the run before, as a sentence; nothing if there is none, or the user interrupted it.

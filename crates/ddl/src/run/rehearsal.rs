@@ -22,7 +22,7 @@ use super::{
 };
 use crate::better;
 use crate::error::DdlError;
-use crate::outcome::StatementOutcome;
+use crate::outcome::{Failed, StatementOutcome};
 use crate::request::Amount;
 
 /// Results of running the migration on tables without rows.
@@ -83,11 +83,8 @@ impl Measurement<'_> {
         let (migrated, costs, refused) = Box::pin(looked).await?;
         missing::complete(&self.request.schema, &skipped, &mut statements);
         missing::name_alike(tables.filled().map(|(_, table)| table), &mut statements);
-        if let Some((one, failed)) = statements.iter().find_map(|one| Some((one, one.failed.as_ref()?)))
-            && failed.is_certain
-        {
-            let (number, place) = (one.number, one.statement.place());
-            return Err(DdlError::Statement { number, place, failed: failed.clone() });
+        if let Some(error) = certain(&statements) {
+            return Err(error);
         }
         observer.step("reading the tables and their constraints after the migration");
         let mut after = Shape::read(&migrated).await?;
@@ -233,4 +230,16 @@ impl Measurement<'_> {
         }
         named
     }
+}
+
+/// The error of the statements that the server refuses whatever rows there are; none if the first that fails is not one of them.
+fn certain(statements: &[StatementOutcome]) -> Option<DdlError> {
+    let mut failures = statements.iter().filter_map(|one| Some((one, one.failed.as_ref()?)));
+    let (first, failed) = failures.next().filter(|(_, failed)| failed.is_certain)?;
+    let other = |(one, failed): (&StatementOutcome, &Failed)| {
+        format!("statement {} ({}): {}", one.number, one.statement.place(), failed.message)
+    };
+    let others = failures.filter(|(_, failed)| failed.is_certain).map(other).collect();
+    let (number, place) = (first.number, first.statement.place());
+    Some(DdlError::Statement { number, place, failed: failed.clone(), others })
 }
