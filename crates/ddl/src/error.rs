@@ -250,7 +250,7 @@ impl DdlError {
         }
     }
 
-    /// The error of reading a database, if texts there are not UTF-8: the server checks those of SQL_ASCII when it sends them (mbutils.c: `pg_server_to_any`).
+    /// The error of reading a database, if texts there are not UTF-8: the server checks those of `SQL_ASCII` when it sends them (mbutils.c: `pg_server_to_any`).
     pub(crate) fn of_encoding(self, database: &str) -> Self {
         match self {
             Self::Connect(ConnectError::Query { error, .. })

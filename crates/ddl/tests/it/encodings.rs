@@ -34,7 +34,7 @@ fn a_schema_that_sets_an_encoding_has_its_own_names() {
     }
 }
 
-/// A database with the encoding SQL_ASCII takes any bytes, also as values in statistics and in definitions.
+/// A database with the encoding `SQL_ASCII` takes any bytes, also as values in statistics and in definitions.
 #[test]
 fn texts_of_an_original_that_are_not_utf_8_are_refused_with_the_remedy() {
     const CREATE: &str = "CREATE DATABASE other ENCODING 'SQL_ASCII' LOCALE 'C' TEMPLATE template0";

@@ -157,7 +157,7 @@ mod tests {
         let verdicts = |one: &Effects, other: &Effects| -> Vec<(&'static str, Verdict)> {
             changed("1: ALTER", one, other).iter().map(|one| (one.effect, one.verdict)).collect()
         };
-        assert_eq!(verdicts(&light, &light), []);
+        assert!(verdicts(&light, &light).is_empty());
         assert_eq!(verdicts(&light, &heavy), [("class", Verdict::Regressed), ("lock", Verdict::Regressed)]);
         assert_eq!(verdicts(&heavy, &light), [("class", Verdict::Improved), ("lock", Verdict::Improved)]);
         let more = effects(Class::CatalogOnly, LockMode::Share, &["o", "p"]);

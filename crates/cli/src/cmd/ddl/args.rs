@@ -28,6 +28,10 @@ const UP_TO: &str = "256MB";
 const INSTANCE: &str = "Measure on this instance of pgrig's own PostgreSQL; create it if it does not exist [default: the \
                         instance called ddl]";
 
+/// Help of --locale.
+const LOCALE: &str = "Locale of the database, which decides on the order of texts, and on whether an index serves LIKE: en_US.UTF-8, icu:de-AT, builtin:C.UTF-8 \
+                      [default: that of the original; with --schema-file and --model, C; with --scratch, that of the server]";
+
 /// Measure the effects of a migration on your tables: scans, rewrites, locks, WAL
 ///
 /// pgrig creates your tables in new databases on its own PostgreSQL. At three sizes, it fills the tables that
@@ -90,9 +94,7 @@ pub(crate) struct DdlArgs {
     #[arg(long, value_name = "TABLE.COLUMN=SPEC", help_heading = "Tables")]
     pub(crate) column: Vec<String>,
 
-    /// Locale of the database, which decides on the order of texts, and on whether an index serves LIKE: en_US.UTF-8, icu:de-AT, builtin:C.UTF-8
-    /// [default: that of the original; with --schema-file and --model, C; with --scratch, that of the server]
-    #[arg(long, value_name = "LOCALE", help_heading = "Tables")]
+    #[arg(long, value_name = "LOCALE", help = LOCALE, help_heading = "Tables")]
     pub(crate) locale: Option<Locale>,
 
     /// Seed of the random values
