@@ -1,4 +1,4 @@
-//! Errors of a table that is filled among others, where `--column` names the table, too.
+//! Errors and warnings of a table that is filled among others, where `--column` names the table, too.
 
 use super::error::{CatalogError, SampleError};
 use super::info::TableInfo;
@@ -34,6 +34,13 @@ impl CatalogError {
         };
         let shown = with_table(&left_out, &info.name, &info.column_names());
         if shown == text { self } else { Self::AmongTables { shown, cause: Box::new(self) } }
+    }
+}
+
+impl TableInfo {
+    /// A warning about the table for people who fill several: in its remedy, options name the table.
+    pub fn among_tables(&self, warning: &str) -> String {
+        with_table(warning, &self.name, &self.column_names())
     }
 }
 

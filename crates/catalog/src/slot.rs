@@ -257,8 +257,13 @@ fn needs_values(info: &TableInfo, column: &ColumnInfo) -> bool {
         let source = info.column(name).map_or(&Source::Nothing, |column| &column.source);
         *source != Source::Nothing && !gives_unique_values(source)
     };
-    let all_repeat =
-        |key: &KeyInfo| key.columns().any(|name| name == column.name) && key.columns().all(repeats);
+    let all = info.column_names();
+    let all_repeat = |key: &KeyInfo| {
+        // Also columns of which the index has `lower(name)`.
+        let deciding = |element: &KeyElement| element.column.clone().or_else(|| element.injective_in(&all));
+        let columns: Vec<String> = key.elements.iter().filter_map(deciding).collect();
+        columns.contains(&column.name) && columns.iter().all(|name| repeats(name))
+    };
     let repeats = info.keys.iter().any(all_repeat);
     // The next value of a sequence is not known when a row is made to reference itself.
     let referenced = info.foreign_keys.iter().filter(|key| key.to_itself).any(|key| {

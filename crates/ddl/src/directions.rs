@@ -4,8 +4,8 @@
 
 use std::borrow::Cow;
 
-use crate::error::ScriptError;
 use crate::script::{Statement, StatementKind};
+use crate::script_error::ScriptError;
 
 /// A tool whose files have both parts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

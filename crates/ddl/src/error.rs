@@ -7,153 +7,13 @@ use fill::FillError;
 use measure::human::bytes;
 use server::SurveyError;
 use server::fault::Panicked;
+use server::quote::shell_word;
 
 use crate::outcome::Failed;
 use crate::schema::Schema;
 
-/// Why a migration's text is refused.
-#[derive(Debug, thiserror::Error)]
-pub enum ScriptError {
-    /// A command of psql's.
-    #[error(
-        "line {line}: {command} is a command of psql, which the server does not know: remove it, or write it as SQL"
-    )]
-    Command {
-        /// The command.
-        command: String,
-        /// Its line.
-        line: u64,
-    },
-    /// Data for COPY.
-    #[error("line {line}: pgrig cannot run COPY … FROM stdin: write INSERT, or remove the COPY and its rows")]
-    Data {
-        /// Line of the statement.
-        line: u64,
-    },
-    /// The text ends too early.
-    #[error("the text ends inside {within} that begins at or after line {line}: close it")]
-    EndsWithin {
-        /// The construct.
-        within: String,
-        /// Line of the statement.
-        line: u64,
-    },
-    /// A part that takes a migration back, and no other.
-    #[error(
-        "line {line}: the file has only a Down part ({down}), which pgrig does not measure: give a file with an Up part ({up}); or, to measure \
-         these statements, remove this line"
-    )]
-    OnlyDown {
-        /// Line of the comment.
-        line: u64,
-        /// The comment that begins the part that migrates.
-        up: &'static str,
-        /// The comment that begins this part.
-        down: &'static str,
-    },
-    /// A transaction within --single-transaction.
-    #[error("line {line}: {command} begins or ends a transaction: leave out --single-transaction")]
-    Transaction {
-        /// The command.
-        command: String,
-        /// Its line.
-        line: u64,
-    },
-    /// A statement for transactions that outlive their session.
-    #[error(
-        "{place}: {command} is for transactions that outlive their session, and pgrig drops its databases after each run: write COMMIT (or ROLLBACK) in \
-         place of PREPARE TRANSACTION, and remove COMMIT PREPARED and ROLLBACK PREPARED"
-    )]
-    TwoPhase {
-        /// File and line.
-        place: String,
-        /// Its first words.
-        command: &'static str,
-    },
-    /// A statement whose effect is not in the database.
-    #[error(
-        "{place}: {command} concerns the whole server, and pgrig runs the migration several times in databases that it drops: remove this statement{}",
-        if *.is_of_roles {
-            ". If a later statement needs a role, create the role on the server that measures (CREATE ROLE NAME)"
-        } else {
-            ""
-        }
-    )]
-    WholeServer {
-        /// File and line.
-        place: String,
-        /// Its first words.
-        command: String,
-        /// Whether it is of roles.
-        is_of_roles: bool,
-    },
-    /// A statement that lets foreign tables connect.
-    #[error(
-        "{place}: {command} lets foreign tables connect to other servers, where each of the several runs of the migration could change data: remove this statement. Statements on \
-         foreign tables are not measurable"
-    )]
-    Foreign {
-        /// File and line.
-        place: String,
-        /// Its first words.
-        command: String,
-    },
-    /// A statement that writes files or runs programs.
-    #[error(
-        "{place}: {command} acts on files or programs of the server's machine, in each of the migration's several runs: remove this statement"
-    )]
-    Files {
-        /// File and line.
-        place: String,
-        /// Its first words.
-        command: String,
-    },
-    /// A statement that sends rows to its client.
-    #[error(
-        "{place}: COPY … TO STDOUT writes to the client, and changes nothing in the database: remove this statement"
-    )]
-    Sent {
-        /// File and line.
-        place: String,
-    },
-    /// Nothing to measure.
-    #[error(
-        "the migration has no statement: give a file with SQL, or -c 'ALTER TABLE orders ADD COLUMN note text'"
-    )]
-    Empty,
-}
-
-impl Classified for ScriptError {
-    fn class(&self) -> Class {
-        Class::Request
-    }
-}
-
-/// Why the user's reader or writer is refused.
-#[derive(Debug, thiserror::Error)]
-pub enum ProbingError {
-    /// It is not a script of pgbench's.
-    #[error(transparent)]
-    Script(#[from] script::ScriptError),
-    /// A command that cannot be carried out.
-    #[error("{script}:{line}: {why} in command \"{command}\"")]
-    Command {
-        /// The script.
-        script: String,
-        /// Its line.
-        line: usize,
-        /// The command.
-        command: String,
-        /// The reason.
-        why: String,
-    },
-}
-
-impl Classified for ProbingError {
-    fn class(&self) -> Class {
-        Class::Request
-    }
-}
+/// Statements that an error names.
+const NAMED: usize = 8;
 
 /// Why a migration cannot be measured.
 #[derive(Debug, thiserror::Error)]
@@ -213,6 +73,19 @@ pub enum DdlError {
         /// Whether the tables use extensions, which the server that measures may lack.
         has_extensions: bool,
     },
+    /// Texts of the original are not UTF-8.
+    #[error(
+        "database {database} has values in statistics, or definitions, that are not UTF-8 ({problem}), as only a database with the encoding SQL_ASCII can have \
+         them. Give its tables as a file in UTF-8: pg_dump --schema-only --encoding=SQL_ASCII {} | iconv -f LATIN1 -t UTF-8 > schema.sql, with the encoding \
+         of the texts in place of LATIN1; then --schema-file schema.sql",
+        shell_word(database)
+    )]
+    NotUtf8 {
+        /// The database.
+        database: String,
+        /// The server's message.
+        problem: String,
+    },
     /// The original database cannot be read.
     #[error(transparent)]
     Original(Box<CatalogError>),
@@ -241,9 +114,10 @@ pub enum DdlError {
     },
     /// A statement that the server refuses whatever rows there are.
     #[error(
-        "statement {number} ({place}) fails even on empty tables: {}{}",
+        "statement {number} ({place}) fails even on empty tables: {}{}{}",
         failed.message,
-        failed.remedy.as_ref().map_or(String::new(), |remedy| format!("; {remedy}"))
+        failed.remedy.as_ref().map_or(String::new(), |remedy| format!("; {remedy}")),
+        later(others)
     )]
     Statement {
         /// Its number.
@@ -252,6 +126,8 @@ pub enum DdlError {
         place: String,
         /// The failure.
         failed: Failed,
+        /// Later statements that fail, too: a phrase for each.
+        others: Vec<String>,
     },
     /// The user's reader or writer fails whatever rows there are.
     #[error("{option} fails even on empty tables: {why}")]
@@ -315,6 +191,9 @@ pub enum DdlError {
         /// The lack of space.
         lack: String,
     },
+    /// The server lacks the locale for which the user asks.
+    #[error("--locale {0}: the server that measures lacks it ({1}): install it there, or give another one")]
+    Locale(String, String),
     /// The server is not fit for tables.
     #[error(transparent)]
     Unfit(#[from] SurveyError),
@@ -366,6 +245,18 @@ impl DdlError {
         match self {
             Self::Fill(error) if !made.is_empty() && is_duplicate(&error) => {
                 Self::SchemaRoles { roles: made.join(", ") }
+            }
+            error => error,
+        }
+    }
+
+    /// The error of reading a database, if texts there are not UTF-8: the server checks those of `SQL_ASCII` when it sends them (mbutils.c: `pg_server_to_any`).
+    pub(crate) fn of_encoding(self, database: &str) -> Self {
+        match self {
+            Self::Connect(ConnectError::Query { error, .. })
+                if error.code == SqlState::CHARACTER_NOT_IN_REPERTOIRE =>
+            {
+                Self::NotUtf8 { database: database.to_owned(), problem: error.message.clone() }
             }
             error => error,
         }
@@ -430,6 +321,18 @@ fn with_search_path(problem: String) -> String {
            connect as another role"
 }
 
+/// A sentence on the later statements that fail, too; nothing if there are none.
+fn later(others: &[String]) -> String {
+    let more = others.len().saturating_sub(NAMED);
+    let more = if more > 0 { format!("; and {more} more") } else { String::new() };
+    let first = others.iter().take(NAMED).map(String::as_str).collect::<Vec<_>>().join("; ");
+    if others.is_empty() {
+        String::new()
+    } else {
+        format!(". Later statements fail, too, perhaps because of it: {first}{more}")
+    }
+}
+
 /// The error that had ended the run before, as a sentence; nothing if there is none, or the user interrupted it.
 fn before(ended: Option<&DdlError>) -> String {
     let ended = ended.filter(|ended| !ended.is_interrupt());
@@ -467,6 +370,8 @@ impl Classified for DdlError {
             | Self::Subscription { .. }
             | Self::Incomplete { .. }
             | Self::SchemaRoles { .. }
+            | Self::Locale(..)
+            | Self::NotUtf8 { .. }
             | Self::NoSuchTable { .. }
             | Self::SeveralTables { .. }
             | Self::Probing { .. }

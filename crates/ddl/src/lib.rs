@@ -26,6 +26,7 @@
 //! - `extent`: the values that the statistics of a database have of a column, and whether another type takes them.
 //! - `encoding`: the texts are UTF-8, whatever encoding a migration or schema sets (`setting`); `run/zone` tells if an unknown time zone decides
 //!   on a rewrite.
+//! - `locale`: that of the databases, which decides on the order of texts, and on whether an index serves LIKE; chosen by `run/locale`.
 //! - `find/`: what two readings of the catalogs and the counters prove: work on relations, and a class. No server.
 //! - [`Outcome`]: statements with class, proof, locks, seconds, bytes of WAL and disk space; as trials of a run document: `trial`.
 //!
@@ -46,6 +47,7 @@ mod forecast;
 mod idle;
 mod kept;
 mod lacking;
+mod locale;
 mod not_null;
 mod objects;
 mod open;
@@ -61,6 +63,7 @@ mod rowless;
 mod run;
 mod schema;
 mod script;
+mod script_error;
 mod setting;
 mod skipped;
 mod statement;
@@ -71,9 +74,10 @@ mod triggers;
 mod ways;
 
 pub use better::better_statements;
-pub use error::{DdlError, ProbingError, ScriptError};
+pub use error::DdlError;
 pub use forecast::{Boundary, Cause, Figure, Forecast, Memory};
 pub use kept::{Keeper, keepers};
+pub use locale::{Locale, UnknownLocale};
 pub use outcome::{
     Alternative, AtSize, Baseline, Cost, Effects, Failed, Outcome, ProbeKind, Probed, Space, Spread, Stall,
     StatementOutcome, Stopped, TableAt, Wait,
@@ -85,6 +89,7 @@ pub use rowless::{Rowless, Unchanged, UnknownZone, Unmatched, Untimed};
 pub use run::{Observer, Site, run};
 pub use schema::Schema;
 pub use script::{Script, Statement, StatementKind};
+pub use script_error::{ProbingError, ScriptError};
 pub use thinned::Thinned;
 pub use transaction::{is_in_transaction, is_left_open};
 pub use ways::better_way;

@@ -7,6 +7,7 @@ use serde::Serialize;
 
 use crate::find::{Class, Lock, LockMode, Work};
 use crate::forecast::Forecast;
+use crate::locale::UnknownLocale;
 use crate::objects::Objects;
 use crate::parted::Node;
 use crate::rowless::{Rowless, UnknownZone, Unmatched};
@@ -70,6 +71,9 @@ pub struct StatementOutcome {
     pub rowless: Vec<Rowless>,
     /// Columns that it changes between timestamp and timestamptz in a time zone for which nobody asked.
     pub zone: Option<UnknownZone>,
+    /// The locale, if it finds rows by the pattern of a text in the order of bytes, and the original has another order, or one that is not known.
+    #[serde(skip)]
+    pub locale: Option<UnknownLocale>,
     /// Tables on which it works, and of which earlier statements have removed most rows.
     pub thinned: Vec<Thinned>,
     /// The longest waits of readers and writers meanwhile.
@@ -427,6 +431,7 @@ impl StatementOutcome {
             forecast: None,
             rowless: Vec::new(),
             zone: None,
+            locale: None,
             thinned: Vec::new(),
             stall: None,
             blocked: None,

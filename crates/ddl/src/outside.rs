@@ -5,9 +5,9 @@ use std::collections::BTreeMap;
 
 use sql::Kind;
 
-use crate::error::ScriptError;
 use crate::program;
 use crate::script::{Script, tokens, without};
+use crate::script_error::ScriptError;
 
 /// Words for roles in CREATE, ALTER and DROP.
 const ROLES: [&str; 3] = ["group", "role", "user"];

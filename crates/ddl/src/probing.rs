@@ -3,8 +3,8 @@
 use script::{Action, Command, Scripts, Source, Start};
 use serde::Serialize;
 
-use crate::error::ProbingError;
 use crate::outcome::ProbeKind;
+use crate::script_error::ProbingError;
 
 /// The work of a reader or writer that the user gives.
 #[derive(Clone, Debug, Serialize)]

@@ -15,6 +15,7 @@ use crate::encoding;
 use crate::error::DdlError;
 use crate::extent::{Extent, Extents};
 use crate::lacking;
+use crate::locale::Locale;
 use crate::outside;
 use crate::script::{Script, Statement, StatementKind};
 use crate::triggers::RowTrigger;
@@ -90,6 +91,12 @@ pub struct Schema {
     pub(crate) shares: BTreeMap<String, f64>,
     /// Settings of the original, which the server that measures gets as far as possible.
     pub settings: BTreeMap<String, String>,
+    /// The locale for which the user asks.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub asked_locale: Option<Locale>,
+    /// The locale of the original; none if it is not known.
+    #[serde(skip)]
+    pub(crate) locale: Option<Locale>,
     /// Major version of the original's server; none if the schema is a file of SQL.
     #[serde(skip)]
     pub(crate) major: Option<u32>,
@@ -143,6 +150,8 @@ impl Schema {
             bare: BTreeSet::new(),
             shares: BTreeMap::new(),
             settings: BTreeMap::new(),
+            asked_locale: None,
+            locale: None,
             major: None,
             estimated: Vec::new(),
             dependents: Vec::new(),
@@ -179,6 +188,13 @@ impl Schema {
         database: &'a str,
     ) -> LocalBoxFuture<'a, Result<Self, DdlError>> {
         Box::pin(async move {
+            Self::read(connection, database).await.map_err(|error| error.of_encoding(database))
+        })
+    }
+
+    /// The same, with the server's error for texts that are not UTF-8.
+    fn read<'a>(connection: &'a Connection, database: &'a str) -> LocalBoxFuture<'a, Result<Self, DdlError>> {
+        Box::pin(async move {
             let facts =
                 catalog::capture(&connection.client, None, None, catalog::TIMEOUT, &server::unwatched).await;
             let facts = match facts {
@@ -191,6 +207,7 @@ impl Schema {
             let mut schema = Self::of_model(&model, &format!("database {database}"))?;
             schema.extents = Extent::of_all(&facts, &model);
             schema.settings = settings(connection).await?;
+            schema.locale = Some(Locale::of_database(connection).await?);
             schema.bare = bare(connection).await?;
             schema.shares = shares(connection).await?;
             schema.unseen = facts.unseen;

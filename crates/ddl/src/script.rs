@@ -6,9 +6,9 @@ use sql::Kind;
 
 use crate::directions::Directions;
 use crate::encoding;
-use crate::error::ScriptError;
 use crate::idle;
 use crate::outside::{Exchanged, Outside, two_phase};
+use crate::script_error::ScriptError;
 pub(crate) use crate::statement::tokens;
 pub use crate::statement::{Statement, StatementKind};
 use crate::statement::{kind, place};

@@ -63,8 +63,8 @@ pub use run::{Arrival, Conduct, Observer, PartEnd, RateMeter, Rehearsed, Unwatch
 pub use schema::{
     FillSteps, FilledTable, Modelled, ModelledType, OF_MODEL, OriginalHeap, PlannedTable, RowsRule,
     SchemaAmount, SchemaLimits, SchemaObserver, SchemaOutcome, SchemaPlan, SchemaRequest, SchemaTriggers,
-    TableRows, TableState, create_schema, is_name_of, plan_schema, plan_schema_and_space, run_schema,
-    triggers_of_schema,
+    TableRows, TableState, Unpopulated, create_schema, is_name_of, plan_schema, plan_schema_and_space,
+    run_schema, triggers_of_schema,
 };
 pub use sql::absent::{Lack, Skipped};
 pub use sql::script::sql_of_script;

@@ -181,6 +181,9 @@ fn keys_of_every_form() {
                  CREATE TABLE k_range (a int CHECK (a >= 100 AND a < 5000) UNIQUE, b date CHECK (b > '2024-05-17') UNIQUE);
                  CREATE TABLE k_default (a int DEFAULT 7 UNIQUE, b text DEFAULT 'x');
                  CREATE TABLE k_defaults (a int DEFAULT 7, b text DEFAULT 'x', PRIMARY KEY (a, b));
+                 CREATE TABLE k_folded (a int DEFAULT 7, b varchar(80) NOT NULL DEFAULT ''::character varying, c text DEFAULT 'x');
+                 CREATE UNIQUE INDEX ON k_folded (lower((b)::text));
+                 CREATE UNIQUE INDEX ON k_folded (a, upper(c));
                  CREATE TABLE k_length (a text UNIQUE CHECK (char_length(a) = 5), b text UNIQUE CHECK (length(b) <= 4));
                  CREATE TABLE k_serial (a smallserial PRIMARY KEY, b uuid DEFAULT gen_random_uuid() UNIQUE);
                  CREATE TABLE k_exclusion (room int, during tsrange NOT NULL, UNIQUE (room),
@@ -196,6 +199,7 @@ fn keys_of_every_form() {
             ("k_range", 3_000),
             ("k_default", 3_000),
             ("k_defaults", 3_000),
+            ("k_folded", 3_000),
             ("k_length", 3_000),
             ("k_serial", 3_000),
         ] {

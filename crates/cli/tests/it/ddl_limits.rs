@@ -101,3 +101,55 @@ fn a_statement_that_is_not_measurable_hides_no_missed_condition() {
         assert_says(&document, &["its class is rewrite"]);
     }
 }
+
+/// In the order of bytes, an index serves LIKE, and in most other locales none does.
+#[test]
+fn a_scan_that_depends_on_an_unknown_locale_passes_no_condition() {
+    let rig = Rig::new();
+    let schema = rig.home.path().join("schema.sql");
+    fs::write(&schema, "CREATE TABLE t (id int PRIMARY KEY, n text NOT NULL); CREATE INDEX ON t (n);")
+        .unwrap();
+    for (locale, code, says) in [
+        ("", 3, "class=scan was not checked: the locale of the database decides whether LIKE uses an index"),
+        ("--locale C", 0, ""),
+        ("--locale C.UTF-8", 3, "its class is scan"),
+    ] {
+        let mut command = rig.command(&format!("ddl --quick --rows 20000 --fail-if class=scan {locale}"));
+        let select = "SELECT FROM t WHERE n LIKE 'abcd%'";
+        let ran = command.args(["-c", select, "--schema-file"]).arg(&schema).output().unwrap();
+        let stderr = String::from_utf8_lossy(&ran.stderr);
+        assert_eq!(ran.status.code(), Some(code), "{locale}: {stderr}");
+        assert_says(&stderr, &[says]);
+    }
+}
+
+/// They do not vary from run to run: one run on each side is enough. pgrig ab does not run ddl.
+#[test]
+fn classes_and_locks_of_migrations_are_compared() {
+    let rig = Rig::new();
+    let schema = rig.home.path().join("schema.sql");
+    let measured = |length: u32| {
+        let sql = format!("CREATE TABLE o (id int PRIMARY KEY, s varchar({length}));");
+        fs::write(&schema, sql).unwrap();
+        let document = rig.home.path().join(format!("{length}.json"));
+        let mut command = rig.command("ddl --quick --rows 300 -c");
+        command.arg("ALTER TABLE o ALTER s TYPE varchar(30)").arg("--schema-file").arg(&schema);
+        let ran = command.arg("--json").arg(&document).output().unwrap();
+        assert!(ran.status.success(), "{ran:#?}");
+        document.to_str().unwrap().to_owned()
+    };
+    let [short, long] = [20, 40].map(measured);
+    let regressed =
+        "class of 1: ALTER TABLE o ALTER s TYPE varchar(30) regressed: rewrite instead of catalog only";
+    let compared = rig.run(&format!("compare {short} {long}"));
+    assert_eq!(compared.code, Some(0), "{compared:#?}");
+    assert!(compared.stdout.contains(regressed), "{compared:#?}");
+    assert!(compared.stdout.contains("make at least"), "{compared:#?}");
+    assert!(!compared.stdout.contains("pgrig ab") && !compared.stderr.contains("pgrig ab"), "{compared:#?}");
+    let failed = rig.run(&format!("compare {short} {long} --fail-on regressed"));
+    assert_eq!(failed.code, Some(3), "{failed:#?}");
+    assert!(failed.stderr.contains(regressed), "{failed:#?}");
+    let improved = rig.run(&format!("compare {long} {short} --fail-on regressed"));
+    assert_eq!(improved.code, Some(0), "{improved:#?}");
+    assert!(improved.stdout.contains("improved: catalog only instead of rewrite"), "{improved:#?}");
+}

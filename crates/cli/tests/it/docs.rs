@@ -236,6 +236,7 @@ fn options_that_the_guides_name_exist() {
         "--incremental",
         "--no-publications",
         "--no-subscriptions",
+        "--encoding",
         "--init-steps",
         "--workspace",
         "--release",

@@ -342,6 +342,31 @@ fn a_table_that_the_sql_gives_rows_keeps_them() {
 }
 
 #[test]
+fn a_materialized_view_that_fails_on_the_rows_stays_unpopulated() {
+    let rig = Rig::new();
+    let server = rig.server("");
+    let ddl = script(
+        &rig,
+        "create table codes(id int primary key, code text not null);
+         create materialized view totals as select id, code::int as c from codes;
+         create materialized view counted as select count(*) from codes;",
+    );
+    let ran = rig.done(&format!("fill --ddl {ddl} --rows 200"));
+    for said in
+        ["materialized view public.totals stays unpopulated", "run REFRESH MATERIALIZED VIEW public.totals"]
+    {
+        assert!(ran.stderr.contains(said), "{ran:#?}");
+    }
+    let populated = "SELECT count(*) FROM pg_matviews WHERE ispopulated AND matviewname = ";
+    assert_eq!(server.number(&format!("{populated}'totals'")), 0);
+    assert_eq!(server.number(&format!("{populated}'counted'")), 1);
+    assert_eq!(server.number("SELECT count FROM counted"), 200);
+    assert_nothing_of_pgrig(&server);
+    rig.done(&format!("fill --ddl {ddl} --schema serial --column codes.code=serial --rows 200"));
+    assert_eq!(server.number("SELECT count(c) FROM serial.totals"), 200);
+}
+
+#[test]
 fn a_sequence_that_partitions_share_is_that_of_the_table() {
     let rig = Rig::new();
     let server = rig.server("");

@@ -211,5 +211,10 @@ impl Relations {
 
 /// A relation's name for people: without the schema public.
 pub(crate) fn shown_relation(schema: &str, name: &str) -> String {
-    if schema == "public" { shown(name) } else { shown_qualified(schema, name) }
+    match schema {
+        "public" => shown(name),
+        // The number of the session's schema differs from run to run.
+        _ if schema.starts_with("pg_temp_") => shown_qualified("pg_temp", name),
+        _ => shown_qualified(schema, name),
+    }
 }

@@ -19,7 +19,7 @@ struct Change {
     place: usize,
     /// OID of the table.
     table: u32,
-    /// The columns that it sets, as they are called at that moment; none if they are not known, or rows are removed or added.
+    /// The columns of existing rows that it sets, as they are called at that moment; none if they are not known, or rows are removed.
     columns: Option<Vec<String>>,
 }
 
@@ -52,11 +52,6 @@ impl Changes {
             kept.extend(locked);
         }
         Self(changes)
-    }
-
-    /// The tables whose rows change.
-    pub(crate) fn tables(&self) -> BTreeSet<u32> {
-        self.0.iter().map(|change| change.table).collect()
     }
 
     /// The tables whose rows the statement at this place changes.
@@ -94,6 +89,15 @@ impl Changes {
         };
         self.0.iter().filter(is_before).any(concerns)
     }
+
+    /// Whether rows have their values of a column only because of changes before the statement at this place; of any, if the place is not known. `names` are
+    /// those that the migration gives the column.
+    pub(crate) fn are_for_column(&self, table: u32, names: &[&str], place: Option<usize>) -> bool {
+        let is_before = |change: &&Change| place.is_none_or(|place| change.place <= place);
+        let sets = |columns: &Vec<String>| columns.iter().any(|column| names.contains(&column.as_str()));
+        let concerns = |change: &Change| change.table == table && change.columns.as_ref().is_none_or(sets);
+        self.0.iter().filter(is_before).any(concerns)
+    }
 }
 
 /// Whether a write names a table, or one of which it is a partition or an INHERITS child.
@@ -102,11 +106,15 @@ pub(super) fn concerns(write: &Write, table: u32, tables: &Tables) -> bool {
     named.any(|(oid, _)| oid == table || tables.is_below(table, oid))
 }
 
-/// The columns that these writes of a table set; none if that is not known.
+/// The columns of existing rows that these writes of a table set; none if that is not known. INSERT leaves these rows as they are.
 fn columns(writes: &[&Write]) -> Option<Vec<String>> {
     if writes.is_empty() {
         return None;
     }
-    let columns: Option<Vec<Vec<String>>> = writes.iter().map(|write| write.sets.clone()).collect();
+    let sets = |write: &&Write| {
+        let adds_only = write.is_insert && !write.has_conflict;
+        if adds_only { Some(Vec::new()) } else { write.sets.clone() }
+    };
+    let columns: Option<Vec<Vec<String>>> = writes.iter().map(sets).collect();
     Some(columns?.concat())
 }

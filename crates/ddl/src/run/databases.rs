@@ -14,15 +14,18 @@ use server::marked;
 use server::quote::identifier;
 use server::{Restarter, Session, SurveyError};
 
-use super::Observer;
 use super::others::Others;
 use super::removal::{drop_all, drop_whole};
 use super::roles::Roles;
+use super::{Observer, failure};
 use crate::error::DdlError;
+use crate::locale::{Locale, QUERY, UnknownLocale};
 use crate::script::Statement;
 
 /// Prefix of all names. As in `left.sql`.
 const PREFIX: &str = "pgrig_ddl_";
+/// The database without objects, from which databases of any locale can be made.
+const TEMPLATE: &str = "template0";
 /// The first release with strategies of CREATE DATABASE.
 const STRATEGIES: u32 = 150_000;
 
@@ -38,6 +41,10 @@ pub(crate) struct Databases {
     /// The roles that the run makes.
     roles: Rc<Roles>,
     others: RefCell<Others>,
+    /// The clauses with which databases get their locale; nothing for that of the server.
+    locale: String,
+    /// The locale, if the databases have the order of bytes in its place.
+    pub(crate) doubt: Option<UnknownLocale>,
 }
 
 impl Databases {
@@ -56,7 +63,16 @@ impl Databases {
         roles.begin(&lead).await?;
         let version = "SELECT current_setting('server_version_num')::int4 AS version";
         let version = lead.row(version, &[]).await?.get::<_, i32>("version").unsigned_abs();
-        Ok(Self { outside: target.clone(), name, lead, version, roles, others: RefCell::default() })
+        Ok(Self {
+            outside: target.clone(),
+            name,
+            lead,
+            version,
+            roles,
+            others: RefCell::default(),
+            locale: String::new(),
+            doubt: None,
+        })
     }
 
     /// The database of the user's connection.
@@ -76,13 +92,37 @@ impl Databases {
 
     /// Creates a database with no relations, whose name ends with `suffix`.
     pub(crate) async fn create(&self, suffix: &str) -> Result<Target, DdlError> {
-        match self.create_from(suffix, "template0").await {
+        match self.create_from(suffix, TEMPLATE).await {
             Ok(created) => Ok(created),
             Err(error) if error.sqlstate() == Some(&SqlState::INSUFFICIENT_PRIVILEGE) => {
                 let role = self.lead.row("SELECT current_user::text AS role", &[]).await?.get("role");
                 Err(DdlError::CreateDatabase(SurveyError::CreateDatabasePrivilege { role }))
             }
             Err(error) => Err(error.into()),
+        }
+    }
+
+    /// The locale that databases have without clauses.
+    pub(crate) async fn own_locale(&self) -> Result<Locale, ConnectError> {
+        Ok(Locale::of(&self.lead.row(QUERY, &[&Some(TEMPLATE)]).await?))
+    }
+
+    /// Gives databases that are created from now on a locale. The inner error says why the server does not have it; then they have that of the server.
+    pub(crate) async fn try_locale(&mut self, locale: &Locale) -> Result<Result<(), String>, DdlError> {
+        let Some(clauses) = locale.clauses(self.version) else {
+            return Ok(Err(format!("PostgreSQL {} has no such locales", self.version / 10_000)));
+        };
+        self.locale = clauses;
+        match self.create("locale").await {
+            Ok(database) => {
+                drop_whole(&self.lead, &self.outside, database.dbname()).await?;
+                Ok(Ok(()))
+            }
+            Err(DdlError::Connect(error)) if failure::is_of_statement(&error) => {
+                self.locale.clear();
+                Ok(Err(failure::of(&error).message))
+            }
+            Err(error) => Err(error),
         }
     }
 
@@ -197,10 +237,12 @@ impl Databases {
         // Files are copied as they are: through shared buffers, the copy would be in the cache.
         let strategy = if self.version >= STRATEGIES { " STRATEGY = file_copy" } else { "" };
         let name = format!("{}_{suffix}", self.name);
+        // A copy has the locale of its template.
+        let locale = if template == TEMPLATE { self.locale.as_str() } else { "" };
         let (quoted, template) = (identifier(&name), identifier(template));
         let mark = marked::NUMBER;
         let create =
-            format!("CREATE DATABASE {quoted} TEMPLATE {template}{strategy} CONNECTION LIMIT {mark}");
+            format!("CREATE DATABASE {quoted} TEMPLATE {template}{strategy}{locale} CONNECTION LIMIT {mark}");
         self.lead.run(&create).await?;
         Ok(self.outside.clone().with_database(&name))
     }

@@ -57,16 +57,38 @@ pub(crate) fn of_statement(error: &ConnectError, statement: &Statement) -> Faile
     let failed = of(error);
     let is_certain = is_certain(error, statement);
     let is_of_rows = error.sqlstate().is_some_and(is_of_rows);
-    let variable = error.sqlstate().filter(|state| **state == SqlState::SYNTAX_ERROR);
-    let remedy = match variable.and_then(|_| statement.variable()) {
-        Some(variable) => {
-            Some(format!("pgrig does not replace psql's variables: write the value in place of {variable}"))
-        }
-        None => {
-            already_there(error, statement).or_else(|| failed.remedy.filter(|_| !(is_certain && is_of_rows)))
-        }
-    };
+    let is_syntax = error.sqlstate().is_some_and(|state| *state == SqlState::SYNTAX_ERROR);
+    let of_tool = if is_syntax { of_tool(&failed.message, statement) } else { None };
+    let remedy = of_tool
+        .or_else(|| already_there(error, statement))
+        .or_else(|| failed.remedy.filter(|_| !(is_certain && is_of_rows)));
     Failed { remedy, is_certain, ..failed }
+}
+
+/// The remedy of a syntax error with this message, if the statement has text that is meant for a tool: a placeholder, a delimiter, or a variable of psql's.
+fn of_tool(message: &str, statement: &Statement) -> Option<String> {
+    let is_at = |tokens: &[&str]| tokens.iter().any(|token| message.ends_with(&format!("\"{token}\"")));
+    if let Some(placeholder) = placeholder(&statement.sql).filter(|_| is_at(&["$", "{"])) {
+        return Some(format!(
+            "pgrig does not replace placeholders (of Flyway, Liquibase or goose): write the value in place of {placeholder}"
+        ));
+    }
+    let delimiters = ["/", "GO"];
+    let delimiter = statement.sql.lines().map(str::trim).find(|line| delimiters.contains(line));
+    if let Some(delimiter) = delimiter.filter(|delimiter| is_at(&[*delimiter])) {
+        return Some(format!(
+            "pgrig splits a file at semicolons, and knows no other delimiter (endDelimiter of Liquibase): end the statements with ; and remove the lines that \
+             are {delimiter}"
+        ));
+    }
+    let variable = statement.variable()?;
+    Some(format!("pgrig does not replace psql's variables: write the value in place of {variable}"))
+}
+
+/// The first placeholder of a text: `${flyway:defaultSchema}`.
+fn placeholder(sql: &str) -> Option<&str> {
+    let from = &sql[sql.find("${")?..];
+    Some(&from[..=from.find('}')?])
 }
 
 /// The remedy if a file among those of the migration creates a table that the migration finds: it may be the file of the schema.

@@ -9,7 +9,7 @@ use connect::Target;
 use fill::limits::Limits;
 use fill::{
     FillError, FillSteps, MethodChoice, PlannedTable, RowsRule, SchemaAmount, SchemaLimits, SchemaPlan,
-    SchemaRequest, SchemaTriggers, Skipped, TableRows, is_name_of, plan_schema, run_schema,
+    SchemaRequest, SchemaTriggers, Skipped, TableRows, Unpopulated, is_name_of, plan_schema, run_schema,
 };
 use futures_util::future::LocalBoxFuture;
 use server::{Session, Steps, Survey};
@@ -68,6 +68,8 @@ pub(crate) struct Scales {
 pub(crate) struct Filled {
     pub(crate) database: Target,
     pub(crate) tables: Vec<TableAt>,
+    /// Warnings about materialized views without rows.
+    pub(crate) warnings: Vec<String>,
 }
 
 /// A session that plans fills.
@@ -223,10 +225,13 @@ impl Filler<'_> {
         let survey = Survey::for_tables(&session.connection, self.site.directory, self.site.pgrig).await?;
         let planning = Planning { session: &session, survey: &survey, steps };
         let plan = self.plan_by(planning, scale, rules, method).await?;
+        let mut warnings = Vec::new();
         match &plan {
             Some(plan) => {
                 let limits = SchemaLimits { limits: Limits::default(), survey: &survey, arrival: None };
-                run_schema(&database, plan, limits, None, &FillSteps::new(plan, steps), interrupt).await?;
+                let steps_of_fill = FillSteps::new(plan, steps);
+                let outcome = run_schema(&database, plan, limits, None, &steps_of_fill, interrupt).await?;
+                warnings = outcome.unpopulated.iter().map(unpopulated).collect();
                 steps("dropping the rules that only the rows need");
                 suit::drop_all(&database, &self.additions).await?;
                 session.run(&self.triggers.enable()).await?;
@@ -246,7 +251,7 @@ impl Filler<'_> {
         let tables = rows.iter().map(table).collect();
         // Nobody may be connected to a database that is copied.
         session.close().await;
-        Ok(Filled { database, tables })
+        Ok(Filled { database, tables, warnings })
     }
 
     /// The rules of the user, with those of the original.
@@ -288,6 +293,14 @@ impl Filler<'_> {
             ..SchemaRequest::of_script(sql, amount)
         }
     }
+}
+
+/// A warning about a materialized view without rows.
+fn unpopulated(view: &Unpopulated) -> String {
+    format!(
+        "{}: statements that read it are not measurable. If the migration needs it, give values with which it works (--column TABLE.COLUMN=SPEC)",
+        view.warning()
+    )
 }
 
 /// Tables that a statement used, and that were left empty because none had used them without rows.

@@ -6,6 +6,7 @@ use super::rowless::Partitions;
 use super::unmatched;
 use super::zone::Unasked;
 use crate::forecast::{Checkpoints, Limits, Memory, SoFar, forecast};
+use crate::locale::UnknownLocale;
 use crate::outcome::{StatementOutcome, TableAt};
 use crate::thinned;
 
@@ -20,6 +21,8 @@ pub(super) struct Forecasts<'a> {
     pub(super) inserted: &'a BTreeSet<String>,
     /// The time zone, if it decides on a rewrite and nobody asked for it.
     pub(super) zone: Option<&'a Unasked>,
+    /// The locale, if the databases have the order of bytes in its place.
+    pub(super) locale: Option<&'a UnknownLocale>,
 }
 
 impl Forecasts<'_> {
@@ -30,6 +33,9 @@ impl Forecasts<'_> {
         unmatched::mark_rows_of_schema(self.inserted, statements);
         if let Some(zone) = self.zone {
             zone.note(statements);
+        }
+        if let Some(locale) = self.locale {
+            locale.note(statements);
         }
         let mut so_far = SoFar::new(self.checkpoints);
         for one in statements {

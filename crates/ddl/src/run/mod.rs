@@ -24,6 +24,7 @@ mod forecasts;
 mod goal;
 mod keys;
 mod left_out;
+mod locale;
 mod look;
 mod mappings;
 mod minimal;
@@ -171,6 +172,7 @@ impl Measurement<'_> {
             Databases::begin(self.target, name.to_owned(), Rc::clone(&self.roles), observer).await?;
         let conditions = settings::take_over(self.site, self.request, &mut databases, observer).await?;
         let Conditions { settings, of_server, memory, checkpoints, warnings } = conditions;
+        locale::choose(&mut databases, &self.request.schema, observer).await?;
         let copies = Copies { databases: &databases, settings: &settings };
         observer.stage("running the migration on tables without rows");
         let rehearsed = self.rehearse(&copies, observer).await?;
@@ -233,6 +235,7 @@ impl Measurement<'_> {
                 rounds.first(&filled, &mut statements).await?;
             }
         }
+        filled.last().into_iter().flat_map(|at| &at.warnings).for_each(|warning| observer.warned(warning));
         minimal.end(&mut databases, observer).await?;
         clock.skip();
         databases.note_others().await?;
@@ -248,7 +251,8 @@ impl Measurement<'_> {
         missing::complete(&self.request.schema, &recipe.skipped, &mut statements);
         let partitions = Partitions::of(&filled, &columns, &self.request.schema);
         let (inserted, zone) = (&recipe.inserted, zone.as_ref());
-        let forecasts = Forecasts { goal: &goal, memory, checkpoints, partitions, inserted, zone };
+        let locale = databases.doubt.as_ref();
+        let forecasts = Forecasts { goal: &goal, memory, checkpoints, partitions, inserted, zone, locale };
         forecasts.add(&mut statements);
         let mut alternatives = match better::migration(&statements, databases.version()) {
             Some(better) if self.request.alternatives => {

@@ -14,14 +14,15 @@ use super::databases::Databases;
 use super::fill::Filler;
 use super::rehearse::{Shape, Table, Tables};
 use super::rules::Rules;
-use super::suit::{self, Retyped};
+use super::suit::{self, Retyped, Zoned};
 use super::unsuited::Columns;
 use super::{
-    Measurement, Observer, defaults, dependents, left_out, mappings, missing, settings, stall, unfired, zone,
+    Measurement, Observer, defaults, dependents, left_out, locale, mappings, missing, settings, stall,
+    unfired, zone,
 };
 use crate::better;
 use crate::error::DdlError;
-use crate::outcome::StatementOutcome;
+use crate::outcome::{Failed, StatementOutcome};
 use crate::request::Amount;
 
 /// Results of running the migration on tables without rows.
@@ -82,19 +83,13 @@ impl Measurement<'_> {
         let (migrated, costs, refused) = Box::pin(looked).await?;
         missing::complete(&self.request.schema, &skipped, &mut statements);
         missing::name_alike(tables.filled().map(|(_, table)| table), &mut statements);
-        if let Some((one, failed)) = statements.iter().find_map(|one| Some((one, one.failed.as_ref()?)))
-            && failed.is_certain
-        {
-            let (number, place) = (one.number, one.statement.place());
-            return Err(DdlError::Statement { number, place, failed: failed.clone() });
+        if let Some(error) = certain(&statements) {
+            return Err(error);
         }
         observer.step("reading the tables and their constraints after the migration");
         let mut after = Shape::read(&migrated).await?;
         let zoned = before.casts.zoned(&after.casts);
-        let zone = zone::unasked(self.request, &migrated, (&zoned, &tables)).await?;
-        if let Some(zone) = &zone {
-            observer.warned(&zone.warning());
-        }
+        let zone = self.unknown(site, [&empty, &migrated], (&zoned, &tables), observer).await?;
         added.add(std::mem::take(&mut after.rules), None);
         after.rules = added.all();
         site.databases.drop(&migrated).await?;
@@ -121,7 +116,8 @@ impl Measurement<'_> {
         let looked = (&tables, statements.as_slice());
         let defaults = defaults::rows(&empty, self.request, looked, added.beside()).await?;
         site.databases.drop(&empty).await?;
-        let retyped = before.casts.retyped(&after.casts, &tables, &changes.tables());
+        let retyped =
+            before.casts.retyped(&after.casts, (&tables, &changes), (statements.as_slice(), &added));
         let mut specs = self.specs(&retyped, observer);
         specs.extend(defaults.iter().map(|one| one.spec.clone()));
         let unused = empty_ones.iter().filter(|name| !known_empty.contains(name)).cloned().collect();
@@ -175,6 +171,24 @@ impl Measurement<'_> {
         Ok(())
     }
 
+    /// Warns of statements on which an unknown time zone or locale has effects. Returns the time zone, if it decides on a rewrite and nobody asked for it.
+    async fn unknown(
+        &self,
+        site: &Copies<'_>,
+        [before, after]: [&Target; 2],
+        (zoned, tables): (&[Zoned], &Tables),
+        observer: &mut dyn Observer,
+    ) -> Result<Option<zone::Unasked>, DdlError> {
+        let zone = zone::unasked(self.request, after, (zoned, tables)).await?;
+        let statements = self.request.script.statements.as_slice();
+        let doubt = site.databases.doubt.as_ref();
+        let of_locale = locale::warning(doubt, (statements, tables), [before, after]).await?;
+        for warning in zone.iter().map(zone::Unasked::warning).chain(of_locale) {
+            observer.warned(&warning);
+        }
+        Ok(zone)
+    }
+
     /// Specifications of the columns whose types the migration changes; warns of those whose values in the original do not fit.
     fn specs(&self, retyped: &[Retyped], observer: &mut dyn Observer) -> Vec<String> {
         let schema = &self.request.schema;
@@ -216,4 +230,16 @@ impl Measurement<'_> {
         }
         named
     }
+}
+
+/// The error of the statements that the server refuses whatever rows there are; none if the first that fails is not one of them.
+fn certain(statements: &[StatementOutcome]) -> Option<DdlError> {
+    let mut failures = statements.iter().filter_map(|one| Some((one, one.failed.as_ref()?)));
+    let (first, failed) = failures.next().filter(|(_, failed)| failed.is_certain)?;
+    let other = |(one, failed): (&StatementOutcome, &Failed)| {
+        format!("statement {} ({}): {}", one.number, one.statement.place(), failed.message)
+    };
+    let others = failures.filter(|(_, failed)| failed.is_certain).map(other).collect();
+    let (number, place) = (first.number, first.statement.place());
+    Some(DdlError::Statement { number, place, failed: failed.clone(), others })
 }

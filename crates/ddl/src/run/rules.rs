@@ -101,12 +101,20 @@ pub(crate) struct Rules {
     keys: BTreeMap<u32, Vec<String>>,
     /// Bounds of the partitions beside a default partition, by its OID.
     beside: BTreeMap<u32, BTreeSet<String>>,
+    /// Labels of the enums after each statement, by its place and the OID of the type.
+    labels: BTreeMap<(usize, u32), Vec<String>>,
 }
 
 impl Rules {
     pub(crate) fn new(tables: &Tables) -> Self {
         let standing = tables.filled().map(|(oid, _)| oid).collect();
-        Self { standing, seen: BTreeMap::new(), keys: BTreeMap::new(), beside: BTreeMap::new() }
+        Self {
+            standing,
+            seen: BTreeMap::new(),
+            keys: BTreeMap::new(),
+            beside: BTreeMap::new(),
+            labels: BTreeMap::new(),
+        }
     }
 
     /// Forgets them, because the migration begins anew.
@@ -114,6 +122,7 @@ impl Rules {
         self.seen.clear();
         self.keys.clear();
         self.beside.clear();
+        self.labels.clear();
     }
 
     /// Adds the rules that a session of the migration sees after the statement at this place. Changes neither its settings nor the locks of its transaction.
@@ -134,6 +143,11 @@ impl Rules {
         let bounds = session.rows(include_str!("../sql/bounds.sql"), &[&self.standing]).await?;
         for row in &bounds {
             self.add_bounds(row.get("oid"), (row.get("condition"), row.get("columns")), Some(place));
+        }
+        let labels = "SELECT enumtypid AS oid, pg_catalog.array_agg(enumlabel::text ORDER BY enumsortorder) AS labels \
+                      FROM pg_catalog.pg_enum GROUP BY 1";
+        for row in session.rows(labels, &[]).await? {
+            self.labels.insert((place, row.get("oid")), row.get("labels"));
         }
         for (default, beside) in defaults::beside(session).await? {
             self.beside.entry(default).or_default().extend(beside.bounds);
@@ -190,6 +204,11 @@ impl Rules {
         &self.beside
     }
 
+    /// The labels of an enum after the statement at this place; none if it was not there.
+    pub(crate) fn labels(&self, place: usize, enumeration: u32) -> Option<&[String]> {
+        self.labels.get(&(place, enumeration)).map(Vec::as_slice)
+    }
+
     /// The columns of the partition keys that decide on the rows of a table; none if it is no default partition, and is not attached.
     pub(crate) fn keys(&self, table: u32) -> &[String] {
         self.keys.get(&table).map_or(&[][..], Vec::as_slice)
@@ -229,7 +248,13 @@ mod tests {
     }
 
     fn none() -> Rules {
-        Rules { standing: Vec::new(), seen: BTreeMap::new(), keys: BTreeMap::new(), beside: BTreeMap::new() }
+        Rules {
+            standing: Vec::new(),
+            seen: BTreeMap::new(),
+            keys: BTreeMap::new(),
+            beside: BTreeMap::new(),
+            labels: BTreeMap::new(),
+        }
     }
 
     #[test]

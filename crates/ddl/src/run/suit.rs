@@ -11,11 +11,13 @@ use server::quote::{identifier, literal, shown};
 use tokio_postgres::Row;
 
 use crate::extent::{Extent, Takes};
+use crate::outcome::StatementOutcome;
 use crate::run::changes::Changes;
 use crate::run::failure;
 use crate::run::keys::Key;
 use crate::run::rehearse::{Shape, Table, Tables, words};
-use crate::run::rules::Rule;
+use crate::run::rules::{Rule, Rules};
+use crate::run::types::places;
 use crate::schema::Schema;
 use crate::script::Statement;
 
@@ -182,6 +184,7 @@ pub(crate) async fn drop_all(target: &Target, additions: &[Addition]) -> Result<
 #[derive(Clone, Debug, PartialEq, Eq)]
 struct Type {
     column: String,
+    oid: u32,
     name: String,
     category: String,
     full: String,
@@ -218,6 +221,7 @@ impl Casts {
         let column = |row: &Row| {
             let found = Type {
                 column: row.get("name"),
+                oid: row.get("type_oid"),
                 name: row.get("type"),
                 category: row.get("category"),
                 full: row.get("full_type"),
@@ -278,12 +282,26 @@ impl Casts {
         self.0.iter().filter(|(_, one)| is_it(one)).map(|((oid, _), _)| *oid).collect()
     }
 
-    /// Columns to which the migration gives another type, with the old and the new one, of tables whose rows it does not change.
-    pub(crate) fn retyped(&self, after: &Self, tables: &Tables, changed: &BTreeSet<u32>) -> Vec<Retyped> {
-        let column = |((oid, number), old): (&(u32, i16), &Type)| {
-            let table = tables.get(*oid).filter(|_| !changed.contains(oid))?;
-            let new = after.0.get(&(*oid, *number)).filter(|new| new.full != old.full)?;
-            Some(Retyped { table: table.clone(), old: old.clone(), new: new.clone() })
+    /// Columns to which the migration gives another type, with the old and the new one, unless it changes their values before. Types are as they are
+    /// after the statement that gives them.
+    pub(crate) fn retyped(
+        &self,
+        after: &Self,
+        (tables, changes): (&Tables, &Changes),
+        (statements, rules): (&[StatementOutcome], &Rules),
+    ) -> Vec<Retyped> {
+        let places = places(statements);
+        let column = |(key, old): (&(u32, i16), &Type)| {
+            let table = tables.get(key.0)?;
+            let mut new = after.0.get(key).filter(|new| new.full != old.full)?.clone();
+            let place = places.get(key).copied();
+            if changes.are_for_column(key.0, &[&old.column, &new.column], place) {
+                return None;
+            }
+            if let Some(labels) = place.and_then(|place| rules.labels(place, new.oid)) {
+                new.labels = labels.to_vec();
+            }
+            Some(Retyped { table: table.clone(), old: old.clone(), new })
         };
         self.0.iter().filter_map(column).collect()
     }
@@ -378,7 +396,7 @@ fn values(old: &Type, new: &Type) -> Option<String> {
         }
         ("S", "D", _) => Some("list(08:00,12:30,23:59:59)".to_owned()),
         ("S", "B", _) => Some("list(true,false)".to_owned()),
-        ("S", "E", _) => Some(quoted(&new.labels)),
+        ("S", "E", _) if !new.labels.is_empty() => Some(quoted(&new.labels)),
         ("S", _, "json" | "jsonb") => Some("list('{}','{\"a\": 1}')".to_owned()),
         ("S", _, "uuid") => {
             let one = |digit: u32| digit.to_string().repeat(8) + "-1111-4111-8111-111111111111";
@@ -402,6 +420,7 @@ mod tests {
     fn column(category: &str, name: &str, full: &str) -> Type {
         Type {
             column: "c".to_owned(),
+            oid: 1,
             name: name.to_owned(),
             category: category.to_owned(),
             full: full.to_owned(),

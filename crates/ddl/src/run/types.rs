@@ -7,6 +7,7 @@ use connect::ConnectError;
 use server::Session;
 use tokio_postgres::Row;
 
+use crate::outcome::StatementOutcome;
 use crate::run::rehearse::words;
 use crate::script::Statement;
 
@@ -107,6 +108,19 @@ impl Types {
         let mut parts = self.0.iter().filter(|((of, part), _)| *of == table && is_constraint(part));
         is_constraint(&part) && parts.any(|(_, now)| now.name == known.name)
     }
+}
+
+/// The last statement that gives a column a type, by the OID of the table and the number of the column.
+pub(crate) fn places(statements: &[StatementOutcome]) -> BTreeMap<(u32, i16), usize> {
+    let mut places = BTreeMap::new();
+    for (place, one) in statements.iter().enumerate() {
+        for changed in one.found.iter().flat_map(|found| &found.changed) {
+            if let (Part::Column(number), Change::Type) = (changed.part, changed.change) {
+                places.insert((changed.table, number), place);
+            }
+        }
+    }
+    places
 }
 
 /// Whether a statement has a word without which it drops no part of a table and gives no column a type, or calls code that may have it.

@@ -1,6 +1,6 @@
 -- Columns with their types, those under domains, those of enums with their values, whether a unique index begins with the column, whether it comes from a parent, and
 -- the table's file.
-SELECT a.attrelid AS oid, a.attnum, a.attname::text AS name, t.typname::text AS type, t.typcategory::text AS category,
+SELECT a.attrelid AS oid, a.attnum, a.attname::text AS name, t.oid AS type_oid, t.typname::text AS type, t.typcategory::text AS category,
        pg_catalog.format_type(a.atttypid, a.atttypmod) AS full_type,
        (WITH RECURSIVE base AS (
             SELECT a.atttypid AS oid, a.atttypmod AS modifier

@@ -1,7 +1,8 @@
 //! Encodings that a schema sets.
 
-use ddl::Amount;
-use testkit::{RELEASES, assert_says};
+use ddl::{Amount, Schema};
+use failure::{Class, Classified};
+use testkit::{RELEASES, assert_says, block_on};
 
 use crate::support::{measured, request, server};
 
@@ -30,5 +31,31 @@ fn a_schema_that_sets_an_encoding_has_its_own_names() {
             let locks = &one.found.as_ref().unwrap().locks;
             assert!(locks.iter().any(|lock| lock.relation.contains(name)), "{release}: {locks:?}");
         }
+    }
+}
+
+/// A database with the encoding `SQL_ASCII` takes any bytes, also as values in statistics and in definitions.
+#[test]
+fn texts_of_an_original_that_are_not_utf_8_are_refused_with_the_remedy() {
+    const CREATE: &str = "CREATE DATABASE other ENCODING 'SQL_ASCII' LOCALE 'C' TEMPLATE template0";
+    for release in RELEASES {
+        let server = server(release);
+        block_on(async {
+            server.connect("postgres").await.client.batch_execute(CREATE).await.unwrap();
+            let connection = server.target("other").connect().await.unwrap();
+            for sql in [
+                "CREATE TABLE t (n text DEFAULT E'\\xe9')",
+                "CREATE TABLE t (n text); INSERT INTO t SELECT E'\\xe4' || i % 10 FROM generate_series(1, 1000) i",
+            ] {
+                connection.client.batch_execute(&format!("DROP TABLE IF EXISTS t; {sql}")).await.unwrap();
+                connection.client.batch_execute("ANALYZE").await.unwrap();
+                let error = Schema::of_database(&connection, "other").await.unwrap_err();
+                let says =
+                    ["database other has values", "SQL_ASCII", "pg_dump --schema-only", "--schema-file"];
+                assert_says(&error.to_string(), &says);
+                assert_eq!(error.class(), Class::Request, "{release}");
+            }
+            connection.close().await;
+        });
     }
 }

@@ -35,3 +35,25 @@ fn a_new_enum_value_in_its_own_transaction_is_refused_with_the_remedy() {
         assert_eq!(left(&server), Vec::<String>::new());
     }
 }
+
+#[test]
+fn a_text_gets_the_labels_that_the_enum_has_when_the_column_changes() {
+    const TEXTS: &str = "CREATE TABLE orders (id int PRIMARY KEY, state text NOT NULL)";
+    const CAST: &str = "ALTER TABLE orders ALTER state TYPE status USING state::status";
+    for release in RELEASES {
+        let server = server(release);
+        for migration in [
+            format!("CREATE TYPE status AS ENUM ('new', 'paid'); {CAST}; {ADD}"),
+            format!(
+                "CREATE TYPE status AS ENUM ('new'); {ADD}; {CAST}; ALTER TYPE status RENAME VALUE 'new' TO 'open'"
+            ),
+            format!(
+                "BEGIN; CREATE TYPE status AS ENUM ('new'); {CAST}; COMMIT; ALTER TYPE status RENAME TO phase"
+            ),
+        ] {
+            let outcome = measured(&server, &request(TEXTS, &migration, Amount::Rows(100))).unwrap();
+            let failed: Vec<_> = outcome.failed().collect();
+            assert!(failed.is_empty(), "{release}: {migration}: {failed:#?}");
+        }
+    }
+}

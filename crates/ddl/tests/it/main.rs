@@ -14,6 +14,7 @@ mod forecasts;
 mod frameworks;
 mod idle;
 mod kept;
+mod locales;
 mod look;
 mod migrations;
 mod names;

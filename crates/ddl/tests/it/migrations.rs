@@ -175,6 +175,15 @@ fn a_statement_that_cannot_succeed_is_refused_before_the_fill() {
 }
 
 #[test]
+fn all_statements_that_fail_on_empty_tables_are_named() {
+    let migration = "ALTER TABLE orders ADD a int; ALTER TABLE elsewhere ADD a int; ALTER TABEL orders ADD b int; \
+                     UPDATE orders SET missing = 1";
+    let error = measured(&server(18), &of_shop(migration)).unwrap_err().to_string();
+    let [third, fourth] = ["statement 3 (line 1): syntax error", "statement 4 (line 1): column \"missing\""];
+    assert_says(&error, &["statement 2 (line 1) fails", "Later statements fail, too", third, fourth]);
+}
+
+#[test]
 fn a_name_in_several_schemas_is_refused_and_with_its_schema_means_one() {
     let server = server(18);
     let schema = "CREATE SCHEMA old; CREATE TABLE \"Orders\" (id int PRIMARY KEY); CREATE TABLE old.\"Orders\" (id int PRIMARY KEY);";

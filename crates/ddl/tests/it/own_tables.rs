@@ -90,6 +90,7 @@ fn temporary_tables_block_nobody() {
             Class::IndexBuild,
             Class::CatalogOnly,
         ];
+        assert_eq!(found[2].0.works[0].relation, "pg_temp.ids", "{release}");
         assert_eq!(classes, wanted, "{release}: {found:#?}");
         for (place, (found, way)) in found.iter().enumerate() {
             assert_eq!((found.blocks(), way), (None, &None), "{release}: {place}: {found:#?}");

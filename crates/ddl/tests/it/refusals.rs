@@ -162,6 +162,28 @@ fn a_variable_of_psql_is_named() {
 }
 
 #[test]
+fn a_placeholder_or_delimiter_of_a_tool_is_named() {
+    let server = server(18);
+    let placeholder =
+        |name: &str| format!("(of Flyway, Liquibase or goose): write the value in place of {name}");
+    for (migration, remedy) in [
+        (
+            "CREATE FUNCTION ${flyway:defaultSchema}.f() RETURNS int LANGUAGE sql AS 'SELECT 1'",
+            placeholder("${flyway:defaultSchema}"),
+        ),
+        ("ALTER TABLE app_${env}.orders ADD a int", placeholder("${env}")),
+        (
+            "ALTER TABLE orders ADD a int\n/\nALTER TABLE orders ADD b int\n/\n",
+            "remove the lines that are /".to_owned(),
+        ),
+    ] {
+        let error = measured(&server, &request(SHOP, migration, Amount::Rows(100))).unwrap_err().to_string();
+        assert_says(&error, &["statement 1 ", "syntax error", &remedy]);
+        assert!(!error.contains("psql"), "{error}");
+    }
+}
+
+#[test]
 fn a_search_path_without_a_schema_is_named() {
     let server = server(18);
     server.sql("ALTER ROLE CURRENT_USER SET search_path = nowhere");

@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 
 use ddl::find::Class;
-use ddl::{Amount, Outcome};
+use ddl::{Amount, Outcome, Request};
 use testkit::{RELEASES, Server, assert_says};
 
 use crate::support::{Warned, classes, measured, measured_by, request, server};
@@ -107,6 +107,34 @@ fn rows_keep_a_new_rule_unless_an_earlier_statement_sets_its_columns() {
 }
 
 #[test]
+fn values_suit_a_cast_unless_an_earlier_statement_sets_the_column() {
+    const ITEMS: &str = "CREATE TABLE items (id int PRIMARY KEY, s text NOT NULL, k int)";
+    const CAST: &str = "ALTER TABLE items ALTER s TYPE int USING s::int";
+    for release in RELEASES {
+        let server = server(release);
+        for migration in [
+            format!("UPDATE items SET k = 1; {CAST}"),
+            format!("{CAST}; UPDATE items SET k = 1"),
+            format!("{CAST}; UPDATE items SET s = 1"),
+            format!("{CAST}; INSERT INTO items VALUES (-1, 2, 3); DELETE FROM items WHERE k > 1"),
+            format!("INSERT INTO items VALUES (-1, '2', 3); {CAST}"),
+            format!("BEGIN; UPDATE items SET k = 1; {CAST}; UPDATE items SET s = 1; COMMIT"),
+            "UPDATE items SET k = 1; ALTER TABLE items RENAME s TO t; \
+             ALTER TABLE items ALTER t TYPE int USING t::int; UPDATE items SET t = 1"
+                .to_owned(),
+        ] {
+            assert_suited(&server, ITEMS, &migration);
+        }
+        for change in ["UPDATE items SET s = '5' WHERE s ~ '[^0-9]'", "DELETE FROM items WHERE s ~ '[^0-9]'"]
+        {
+            let outcome = outcome(&server, ITEMS, &format!("{change}; {CAST}"));
+            assert_eq!(outcome.failed().count(), 0, "{release}: {outcome:#?}");
+            assert_eq!(classes(&outcome)[0], Some(Class::Rows), "{release}: {change}");
+        }
+    }
+}
+
+#[test]
 fn the_remedy_of_a_foreign_key_names_values_that_suit_every_size() {
     let migration =
         "UPDATE big SET v = -5 WHERE id > 0; ALTER TABLE big ADD FOREIGN KEY (v) REFERENCES parent";
@@ -198,6 +226,49 @@ fn a_rule_that_the_tables_do_not_take_is_told() {
         let warnings = warned.0.join("\n");
         assert_eq!(warnings.contains(says), is_told, "{migration}: {warnings}");
         assert_eq!(warnings.contains("may not satisfy"), is_told, "{migration}: {warnings}");
+    }
+}
+
+#[test]
+fn the_remedy_of_a_column_without_values_names_its_table() {
+    const PATHS: &str =
+        "CREATE TABLE paths (id int PRIMARY KEY, path jsonpath); CREATE TABLE others (id int PRIMARY KEY)";
+    let server = server(18);
+    let migration = "ALTER TABLE paths ADD a int; ALTER TABLE others ADD a int";
+    let mut warned = Warned::default();
+    let asked = request(PATHS, migration, Amount::Rows(100));
+    measured_by(&server, &asked, &mut warned).unwrap();
+    assert_says(&warned.0.join("\n"), &["column path is NULL", "--column 'paths.path=constant(VALUE)'"]);
+    let columns = vec!["paths.path=constant($.a)".to_owned()];
+    let mut warned = Warned::default();
+    measured_by(&server, &Request { columns, ..asked }, &mut warned).unwrap();
+    assert!(!warned.0.join("\n").contains("is NULL"), "{warned:?}");
+}
+
+#[test]
+fn a_materialized_view_that_fails_on_the_rows_stays_unpopulated() {
+    const VIEWS: &str = "
+        CREATE TABLE codes (id int PRIMARY KEY, code text NOT NULL, total int);
+        CREATE MATERIALIZED VIEW totals AS SELECT id, code::int AS c FROM codes;
+        CREATE MATERIALIZED VIEW above AS SELECT c FROM totals;
+        CREATE MATERIALIZED VIEW same AS SELECT id - id AS id FROM codes;
+        CREATE UNIQUE INDEX same_id ON same (id);
+        CREATE MATERIALIZED VIEW counted AS SELECT count(*) FROM codes;
+    ";
+    for release in RELEASES {
+        let server = server(release);
+        let migration = "ALTER TABLE codes ADD x int; SELECT count FROM counted; SELECT c FROM above";
+        let mut warned = Warned::default();
+        let asked = request(VIEWS, migration, Amount::Rows(300));
+        let outcome = measured_by(&server, &asked, &mut warned).unwrap();
+        let failed: Vec<usize> = outcome.failed().map(|(one, _)| one.number).collect();
+        assert_eq!(failed, [3], "{release}: {outcome:#?}");
+        let warnings = warned.0.join("\n");
+        for view in ["totals", "above", "same"] {
+            assert_says(&warnings, &[&format!("materialized view public.{view} stays unpopulated")]);
+        }
+        assert_says(&warnings, &["invalid input syntax for type integer", "--column TABLE.COLUMN=SPEC"]);
+        assert!(!warnings.contains("public.counted"), "{release}: {warnings}");
     }
 }
 

@@ -8,6 +8,7 @@
 //! - `record`: the table beside the filled ones from which an interrupted fill is completed.
 //! - `run`: [`run_schema`] creates the tables and carries out the plans, in the order that the `task_queue` keeps.
 //!   Tables of a cycle are one task.
+//! - `views`: materialized views are refreshed after the rows; those that fail on them stay unpopulated.
 //! - `triggers`: those of the schema, for callers that disable them while the tables are filled.
 //! - `parts`: several processes load the rows; the last one to end carries out the steps after them.
 
@@ -22,6 +23,7 @@ mod run;
 mod steps;
 mod task_queue;
 mod triggers;
+mod views;
 
 pub use create::create_schema;
 pub use limits::SchemaLimits;
@@ -34,3 +36,4 @@ pub use request::{Modelled, ModelledType, OriginalHeap, RowsRule, SchemaAmount, 
 pub use run::{SchemaObserver, run_schema};
 pub use steps::FillSteps;
 pub use triggers::SchemaTriggers;
+pub use views::Unpopulated;

@@ -4,6 +4,7 @@ use std::time::Duration;
 
 use measure::Event;
 
+use super::views::Unpopulated;
 use crate::limits::StopReason;
 use crate::outcome::Outcome;
 use crate::part_work::{self, FillId, PartWork};
@@ -22,6 +23,8 @@ pub struct SchemaOutcome {
     pub stopped: Option<StopReason>,
     /// Materialized views that were refreshed.
     pub refreshed: Vec<String>,
+    /// Materialized views that stay unpopulated.
+    pub unpopulated: Vec<Unpopulated>,
     /// How this part of the fill ended; none if there is but one process.
     pub part_end: Option<PartEnd>,
     /// When this part worked; none if there is but one process.

@@ -14,6 +14,7 @@ use super::outcome::{FilledTable, SchemaOutcome};
 use super::plan::{LANES, PlannedTable, SchemaPlan};
 use super::record;
 use super::task_queue::{Task, TaskQueue};
+use super::views::{self, Views};
 use crate::error::{BegunError, FillError};
 use crate::outcome::Outcome;
 use crate::plan::Plan;
@@ -158,11 +159,18 @@ impl SchemaRun<'_> {
             return Err(failure);
         }
         tables.sort_by_key(|table| table.place);
-        let refreshed = match stopped {
-            Some(_) => Vec::new(),
+        let Views { refreshed, unpopulated } = match stopped {
+            Some(_) => Views::default(),
             None => self.interruptible(end(session, self.plan, self.observer)).await?,
         };
-        Ok(SchemaOutcome { tables, foreign_keys, stopped, refreshed, ..SchemaOutcome::default() })
+        Ok(SchemaOutcome {
+            tables,
+            foreign_keys,
+            stopped,
+            refreshed,
+            unpopulated,
+            ..SchemaOutcome::default()
+        })
     }
 
     /// Does one task after the other, as long as there is time. Once a task has failed, no lane begins another one, and
@@ -370,23 +378,15 @@ pub(super) async fn create(session: &Session, plan: &SchemaPlan) -> Result<(), F
     Ok(session.run_all(&record::create(&plan.record_schema, &plan.request, &recorded)).await?)
 }
 
-/// Refreshes the materialized views that refer to the tables, if the SQL created them, and removes
-/// the record.
+/// Refreshes the materialized views, and removes the record.
 async fn end(
     session: &Session,
     plan: &SchemaPlan,
     observer: &dyn SchemaObserver,
-) -> Result<Vec<String>, FillError> {
-    let created = plan.tables.iter().filter(|_| plan.request.ddl.is_some());
-    let tables: Vec<String> = created.map(|table| qualified(&table.schema, &table.name)).collect();
-    let rows = session.rows(include_str!("../sql/schema_views.sql"), &[&tables]).await?;
-    let names: Vec<String> = rows.iter().map(|row| row.get("name")).collect();
-    for (place, name) in names.iter().enumerate() {
-        observer.step(&format!("refreshing {name}, materialized view {} of {}", place + 1, names.len()));
-        session.run(&format!("REFRESH MATERIALIZED VIEW {name}")).await?;
-    }
+) -> Result<Views, FillError> {
+    let views = views::refresh(session, plan, observer).await?;
     session.run(&record::drop(&plan.record_schema)).await?;
-    Ok(names)
+    Ok(views)
 }
 
 /// The failure of the table at a place, while so many tables are filled.

@@ -395,7 +395,8 @@ fn locks(statements: &[Statement]) -> Section {
         );
         let axis = Axis::new("time for which the lock is held", Quantity::Seconds, Spread::Linear);
         let groups = vec!["its statement runs".to_owned(), "until its transaction ends".to_owned()];
-        let bar = |row: &Lock| (row.name.clone(), vec![Some(row.own), Some(row.held - row.own)]);
+        let rest = |row: &Lock| Some(row.held - row.own).filter(|rest| *rest > 0.0);
+        let bar = |row: &Lock| (row.name.clone(), vec![Some(row.own), rest(row)]);
         let chart = Bars { axis, groups, rows: rows.iter().map(bar).collect() };
         section.plots.push(Plot::new("locks", "Locks that block others", caption, Chart::Parts(chart)));
     } else {

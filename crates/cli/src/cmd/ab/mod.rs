@@ -429,7 +429,7 @@ impl Work<'_> {
             compare::save(name, &document)?;
         }
         let comparisons: Vec<&Comparison> = comparisons.iter().map(|(_, comparison)| comparison).collect();
-        compare::fail_on(&comparisons, judge)
+        compare::fail_on(&comparisons, &[], judge)
     }
 }
 

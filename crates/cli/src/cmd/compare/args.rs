@@ -26,7 +26,7 @@ const FIGURES: &str = "Judge these figures, separated by commas: tps,p99,wal. Mo
         micro          ratio of each expression to the first one\n  \
         tps            tps, p95 of latency\n  \
         testdb bench   total time\n  \
-        ddl            time of each statement\n  \
+        ddl            time, class and strongest lock of each statement\n  \
         backup         size, backup time and restore time of each --way\n\n\
         compare never uses incomplete runs of a label. It refuses an incomplete run that you name by id, file or latest, and runs that differ \
         in server version, settings, machine, transport (Unix socket, TCP or TLS), or an option that affects the measurement; with --anyway, it \

@@ -13,7 +13,7 @@ use crate::app::failure::Failure;
 use crate::app::plain::plain;
 use crate::app::printer::Printer;
 use crate::cmd::compare::args::JudgeArgs;
-use crate::cmd::compare::text;
+use crate::cmd::compare::{effects, text};
 
 /// The variable that names the file of the job's summary.
 const SUMMARY: &str = "GITHUB_STEP_SUMMARY";
@@ -47,6 +47,8 @@ pub(crate) fn commands(title: &str, sides: &Sides, comparison: &Comparison, judg
     let judged = comparison.judged();
     let mut told: Vec<(&str, String)> =
         judged.filter_map(|(one, verdict)| Some((level(verdict)?, text::in_words(one, verdict)))).collect();
+    let effects = effects::of(sides);
+    told.extend(effects.iter().filter_map(|one| Some((level(one.verdict)?, one.in_words()))));
     let inconclusive = if judge.fails_on(Verdict::Inconclusive) { "error" } else { "warning" };
     told.extend(
         comparison
@@ -59,7 +61,7 @@ pub(crate) fn commands(title: &str, sides: &Sides, comparison: &Comparison, judg
         told.push(("warning", format!("compared despite {}", hindrances.join("; "))));
     }
     if sides.is_apart() {
-        told.push(("warning", text::APART.trim_start_matches("note: ").to_owned()));
+        told.push(("warning", text::apart(sides)));
     }
     if told.is_empty() || comparison.needed.is_some() {
         told.push(("notice", text::conclusion(sides, comparison, &text::shown)));

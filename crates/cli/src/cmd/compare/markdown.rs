@@ -6,6 +6,7 @@ use measure::compare::{Compared, Comparison, Sides};
 
 use crate::app::markdown::{cell, inline, table};
 use crate::cmd::compare::args::JudgeArgs;
+use crate::cmd::compare::effects;
 use crate::cmd::compare::text::{self, HEADER};
 
 /// Most differences that are listed; further ones are only counted.
@@ -27,10 +28,15 @@ pub(crate) fn comparison(
     if !judged.is_empty() {
         shown += &(figures(&judged, comparison) + "\n\n");
     }
+    let effects = effects::lines(sides, &effects::of(sides));
+    if !effects.is_empty() {
+        let lines: Vec<String> = effects.iter().map(|line| format!("- {}", inline(line))).collect();
+        shown += &(lines.join("\n") + "\n\n");
+    }
     let footer = text::footer(comparison, judge).replace('\n', "; ");
     let _ = writeln!(shown, "{footer}.");
     if sides.is_apart() {
-        let _ = writeln!(shown, "\nNote: {}.", text::APART.trim_start_matches("note: "));
+        let _ = writeln!(shown, "\nNote: {}.", text::apart(sides));
     }
     if !others.is_empty() {
         let title = if others.len() == 1 {

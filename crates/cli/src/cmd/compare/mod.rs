@@ -1,6 +1,7 @@
 //! `pgrig compare`: makes verdicts from run documents.
 
 pub(crate) mod args;
+mod effects;
 mod github;
 mod markdown;
 pub(crate) mod text;
@@ -19,6 +20,7 @@ use crate::app::plain::plain;
 use crate::app::printer::Printer;
 use crate::app::runs::{Labelled, Selection};
 use crate::cmd::compare::args::{CompareArgs, Format, JudgeArgs};
+use crate::cmd::compare::effects::Changed;
 
 /// Compares and prints; fails if a verdict of --fail-on occurs.
 pub(crate) fn run(arguments: &CompareArgs, printer: &Printer) -> Result<(), Failure> {
@@ -38,7 +40,7 @@ pub(crate) fn run(arguments: &CompareArgs, printer: &Printer) -> Result<(), Fail
         printer.say(format!("note: {text}{}", github::inert(&plain(&difference.to_string()))));
     }
     if sides.is_apart() {
-        printer.say(text::APART);
+        printer.say(format!("note: {}", text::apart(&sides)));
     }
     let named = [sides.baseline(), sides.candidate()].map(text::origin);
     let as_text = || text::comparison(&sides, &comparison, &arguments.judge);
@@ -46,7 +48,7 @@ pub(crate) fn run(arguments: &CompareArgs, printer: &Printer) -> Result<(), Fail
     if let Some(name) = &arguments.judge.json {
         save(name, &document(&sides, &comparison, &arguments.judge))?;
     }
-    fail_on(&[&comparison], &arguments.judge)
+    fail_on(&[&comparison], &effects::of(&sides), &arguments.judge)
 }
 
 /// Prints a comparison in the requested format. `title` distinguishes several comparisons; `named`
@@ -154,6 +156,7 @@ pub(crate) fn document(sides: &Sides, comparison: &Comparison, judge: &JudgeArgs
         "needed": comparison.needed,
         "unmeasured": comparison.unmeasured,
         "compared": comparison.compared,
+        "effects": effects::of(sides),
     })
 }
 
@@ -166,8 +169,12 @@ pub(crate) fn save(name: &str, document: &Value) -> Result<(), Failure> {
     fs::write(name, text + "\n").with_context(|| format!("cannot write --json {name}"))
 }
 
-/// Fails if a verdict is one of --fail-on's.
-pub(crate) fn fail_on(comparisons: &[&Comparison], judge: &JudgeArgs) -> Result<(), Failure> {
+/// Fails if a verdict is one of --fail-on's. `effects` are classes and locks that differ.
+pub(crate) fn fail_on(
+    comparisons: &[&Comparison],
+    effects: &[Changed],
+    judge: &JudgeArgs,
+) -> Result<(), Failure> {
     let judged = comparisons.iter().flat_map(|comparison| comparison.judged());
     let missed: Vec<String> = judged
         .filter(|(_, verdict)| judge.fails_on(*verdict))
@@ -175,8 +182,9 @@ pub(crate) fn fail_on(comparisons: &[&Comparison], judge: &JudgeArgs) -> Result<
         .collect();
     let unmeasured = comparisons.iter().flat_map(|comparison| &comparison.unmeasured);
     let unmeasured = unmeasured.filter(|_| judge.fails_on(measure::Verdict::Inconclusive));
-    let missed: Vec<String> = missed
-        .into_iter()
+    let of_effects = effects.iter().filter(|one| judge.fails_on(one.verdict)).map(Changed::in_words);
+    let missed: Vec<String> = of_effects
+        .chain(missed)
         .chain(unmeasured.map(|figure| format!("{} inconclusive: not measurable", figure.full_name())))
         .collect();
     // No line begins with a name from a document: the runner of a CI job may take that for a command.

@@ -9,20 +9,40 @@ use measure::{FigureUnit, Run, Verdict, human};
 use crate::app::plain::plain;
 use crate::app::table::trimmed;
 use crate::cmd::compare::args::JudgeArgs;
+use crate::cmd::compare::effects;
 
-/// Note that is printed if one side ran before the other.
-pub(crate) const APART: &str = "note: one side ran before the other: a change in the machine's speed looks like a \
-                                difference. To avoid this, compare with pgrig ab, which alternates the two sides";
+/// Verbs of the commands that pgrig ab runs in turn.
+const IN_TURN: [&str; 5] = ["fill", "blockio", "micro", "tps", "testdb"];
 
 /// Titles of the columns.
 pub(crate) const HEADER: [&str; 6] =
     ["figure", "baseline", "candidate", "change", "95 % interval", "verdict"];
+
+/// A sentence that is printed if one side ran before the other.
+pub(crate) fn apart(sides: &Sides) -> String {
+    let remedy = if runs_in_turn(sides) {
+        "compare with pgrig ab, which alternates the two sides"
+    } else {
+        "make the runs of the two sides in turn"
+    };
+    format!(
+        "one side ran before the other: a change in the machine's speed looks like a difference. To avoid this, {remedy}"
+    )
+}
+
+/// Whether pgrig ab makes such runs.
+fn runs_in_turn(sides: &Sides) -> bool {
+    IN_TURN.contains(&sides.baseline()[0].verb.as_str())
+}
 
 /// The sides, a line for each figure, and the verdict.
 pub(crate) fn comparison(sides: &Sides, comparison: &Comparison, judge: &JudgeArgs) -> String {
     let mut text =
         format!("baseline   {}\ncandidate  {}\n\n", origin(sides.baseline()), origin(sides.candidate()));
     text += &figures(comparison);
+    for line in effects::lines(sides, &effects::of(sides)) {
+        let _ = write!(text, "\n{line}");
+    }
     let _ = write!(text, "\n\n{}\n{}", footer(comparison, judge), conclusion(sides, comparison, &shown));
     text
 }
@@ -140,7 +160,8 @@ pub(crate) fn conclusion(sides: &Sides, comparison: &Comparison, shown: &dyn Fn(
                 )
             }
         };
-        let remedy = if sides.is_paired() { "" } else { ", for example with pgrig ab" };
+        let remedy =
+            if sides.is_paired() || !runs_in_turn(sides) { "" } else { ", for example with pgrig ab" };
         return format!("verdict: inconclusive, because {there}; make at least {needed}{remedy}{unmeasured}");
     }
     let judged: Vec<(&Compared, Verdict)> = comparison.judged().collect();

@@ -3,7 +3,9 @@
 use std::path::{Path, PathBuf};
 
 use clap::Args;
-use ddl::{Amount, Effort, ProbeScript, Probes, Probing, Request, Schema, Script, ScriptError, TableSize};
+use ddl::{
+    Amount, Effort, Locale, ProbeScript, Probes, Probing, Request, Schema, Script, ScriptError, TableSize,
+};
 use fill::RowsRule;
 use model::Model;
 use pgserver::Profile;
@@ -25,6 +27,10 @@ const UP_TO: &str = "256MB";
 /// Help of --instance where it is not the server that other options name.
 const INSTANCE: &str = "Measure on this instance of pgrig's own PostgreSQL; create it if it does not exist [default: the \
                         instance called ddl]";
+
+/// Help of --locale.
+const LOCALE: &str = "Locale of the database, which decides on the order of texts, and on whether an index serves LIKE: en_US.UTF-8, icu:de-AT, builtin:C.UTF-8 \
+                      [default: that of the original; with --schema-file and --model, C; with --scratch, that of the server]";
 
 /// Measure the effects of a migration on your tables: scans, rewrites, locks, WAL
 ///
@@ -87,6 +93,9 @@ pub(crate) struct DdlArgs {
     /// Set the values of a column, if the migration needs values other than those that pgrig chooses: TABLE.COLUMN=SPEC (see pgrig fill); may be repeated
     #[arg(long, value_name = "TABLE.COLUMN=SPEC", help_heading = "Tables")]
     pub(crate) column: Vec<String>,
+
+    #[arg(long, value_name = "LOCALE", help = LOCALE, help_heading = "Tables")]
+    pub(crate) locale: Option<Locale>,
 
     /// Seed of the random values
     #[arg(long, value_name = "N", default_value = "1", help_heading = "Tables")]
@@ -373,6 +382,7 @@ impl DdlArgs {
         };
         let effort = if self.quick { Effort::Quick } else { Effort::Full };
         let columns = self.column.clone();
+        schema.asked_locale.clone_from(&self.locale);
         // Those of the user come first.
         let set = &self.embedded.set;
         schema.settings.retain(|name, _| !set.iter().any(|(given, _)| given.eq_ignore_ascii_case(name)));

@@ -77,7 +77,7 @@ impl Gate {
     }
 
     /// Why it is not known whether a statement passes, as text for people; none if it is: its locks were not all seen; it changes no row,
-    /// works on a partition without generated rows, or its time zone is not known, and the condition depends on that; or it blocks readers
+    /// works on a partition without generated rows, or its time zone or locale is not known, and the condition depends on that; or it blocks readers
     /// or writers and their waits were not measured, or not to its end.
     fn unmeasured(&self, one: &StatementOutcome, outcome: &Outcome) -> Option<String> {
         let found = one.found.as_ref()?;
@@ -90,6 +90,9 @@ impl Gate {
         let untimed = || outcome.untimed(one).filter(|_| self.depends_on_time(found));
         if let Some(untimed) = unmatched.or_else(zone).or_else(untimed) {
             return Some(format!("{}; {}", untimed.reason(), untimed.remedy()));
+        }
+        if let Some(locale) = one.locale.as_ref().filter(|_| self.depends_on_locale(found)) {
+            return Some(format!("{}; {}", locale.reason(), locale.remedy()));
         }
         let Self::Stall(_) = self else { return None };
         let Some(stall) = &one.stall else { return not_run(one, found, outcome) };
@@ -113,6 +116,15 @@ impl Gate {
     /// Whether another time zone, in which the statement rewrites its table or does not, could make it miss this condition on its class.
     fn depends_on_zone(&self, found: &Effects) -> bool {
         matches!(self, Self::Class(class) if [*class, found.class].contains(&Class::Rewrite))
+    }
+
+    /// Whether the statement could miss this condition if it scanned a table, because no index serves LIKE.
+    fn depends_on_locale(&self, found: &Effects) -> bool {
+        let scans = [Class::Scan, Class::ScanOfAnother, Class::SeveralTables];
+        match self {
+            Self::Class(class) => *class > found.class && scans.contains(class),
+            Self::Lock(..) | Self::Stall(_) => self.depends_on_time(found),
+        }
     }
 
     /// Whether the statement could miss this condition if it changed rows: it would have the class *rows*, unless its class is a heavier one, and

@@ -80,7 +80,7 @@ impl Designed<'_> {
             .map(|why| format!("the table gets only {}, because {why}", counted(self.rows, "row")));
         let name = self.info.display_name();
         let all = capped.iter().chain(&self.described.warnings);
-        all.map(|warning| format!("{name}: {warning}")).collect()
+        all.map(|warning| format!("{name}: {}", self.info.among_tables(warning))).collect()
     }
 
     /// Bytes that all rows take, if that was measured.

@@ -120,6 +120,13 @@ fn record(outcome: &SchemaOutcome, plan: &SchemaPlan, recording: &mut Recording)
     if !views.is_empty() {
         recording.note(format!("refreshed {views}"));
     }
+    for unpopulated in &outcome.unpopulated {
+        recording.note(format!(
+            "{}: give values with which it works (--column TABLE.COLUMN=SPEC); or change the rows, and run REFRESH MATERIALIZED VIEW {}",
+            unpopulated.warning(),
+            unpopulated.view
+        ));
+    }
 }
 
 /// The whole fill as one trial of the run document.
