@@ -11,6 +11,7 @@ pub(crate) mod incremental;
 mod large;
 mod logins;
 mod lost;
+mod memberships;
 mod network;
 mod others;
 pub(crate) mod pitr;

@@ -112,16 +112,16 @@ pub async fn restore(
             };
             run.restore().await
         });
-        match until_stopped_alone(interrupt, work.as_mut(), || stop.store(true, Ordering::Relaxed)).await {
-            Ended::Done(done) => done,
-            Ended::Stopped(_) => Err(RestoreError::Backup(BackupError::Interrupted)),
-        }
+        until_stopped_alone(interrupt, work.as_mut(), || stop.store(true, Ordering::Relaxed)).await
     };
     let removed = tokio::task::spawn_blocking(|| scratch.end()).await;
     let removed = removed.unwrap_or_else(|error| std::panic::resume_unwind(error.into_panic()));
-    let restored = ended?;
+    let restored = match ended {
+        Ended::Done(done) => Some(done?),
+        Ended::Stopped(_) => None,
+    };
     removed?;
-    Ok(restored)
+    restored.ok_or_else(|| BackupError::Interrupted.into())
 }
 
 /// Major version of the scratch server.
