@@ -9,6 +9,7 @@ mod held;
 mod hidden;
 pub(crate) mod incremental;
 mod large;
+mod locked;
 mod logins;
 mod lost;
 mod memberships;
