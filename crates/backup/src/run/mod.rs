@@ -8,6 +8,7 @@ mod fill;
 mod held;
 mod hidden;
 pub(crate) mod incremental;
+mod instances;
 mod large;
 mod locked;
 mod logins;

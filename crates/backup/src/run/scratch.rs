@@ -13,6 +13,7 @@ use server::quote::{identifier, literal};
 
 use crate::error::{BackupError, OnPath};
 use crate::run::extensions::Lacks;
+use crate::run::instances::{destroy, started, without_log};
 use crate::run::logins;
 use crate::run::memberships::grants;
 use crate::run::room::{self, ServerSpace};
@@ -31,8 +32,6 @@ pub(crate) const SIZES: usize = 3;
 const WORK: &str = "work";
 /// The database into which dumps are restored.
 pub(crate) const RESTORED: &str = "restored";
-/// Attempts to delete an instance that is just being started.
-const ATTEMPTS: u32 = 50;
 const AGAIN: Duration = Duration::from_millis(100);
 /// Time in which a server that answers no more ends.
 const ENDS: Duration = Duration::from_secs(20);
@@ -134,13 +133,15 @@ impl Scratch {
         self.fetch().await?;
         let dumps = self.dumps.clone();
         self.unless_over(move |shared| {
-            shared.started = Some(match dumps.attach_or_start(&|_| ()) {
+            shared.started = Some(match started(&dumps) {
                 Ok(running) => running,
-                Err(pgserver::Error::InUse { pid, .. }) => return Err(BackupError::Busy(pid)),
+                Err(BackupError::Server(pgserver::Error::InUse { pid, .. })) => {
+                    return Err(BackupError::Busy(pid));
+                }
                 Err(error) => {
                     // If another run has begun meanwhile, its server stays.
                     let _ = destroy(&dumps);
-                    return Err(error.into());
+                    return Err(error);
                 }
             });
             Ok(())
@@ -212,7 +213,7 @@ impl Scratch {
     /// Starts the server for data of a size. Returns its database, whose event triggers run only for a load.
     pub(crate) async fn start_filled(&mut self, number: usize) -> Result<Target, BackupError> {
         let instance = self.filled[number].0.clone();
-        let running = self.unless_over(move |_| Ok(instance.attach_or_start(&|_| ())?)).await?;
+        let running = self.unless_over(move |_| started(&instance)).await?;
         let at = running.connection();
         let target = Target::embedded(&at.socket_dir, at.port, at.user, at.database);
         let target = logins::without_event_triggers(target, running.version().major());
@@ -281,12 +282,12 @@ impl Scratch {
             return Ok(None);
         }
         let (ended, dumps) = (self.running.borrow_mut().take(), self.dumps.clone());
-        let started = self.unless_over(move |shared| {
+        let revived = self.unless_over(move |shared| {
             let end = ended.map(Running::stop);
-            shared.started = Some(dumps.attach_or_start(&|_| ())?);
+            shared.started = Some(started(&dumps)?);
             Ok(end)
         });
-        let end = started.await?;
+        let end = revived.await?;
         self.take_started();
         Ok(Some(match end {
             Some(Err(pgserver::Error::Died { how, cause, .. })) => format!("{how}: {cause}"),
@@ -380,7 +381,7 @@ impl Scratch {
     ) -> Result<Running, BackupError> {
         self.unless_over(move |_| {
             adopt(&base)?;
-            Ok(base.attach_or_start(&|_| ())?)
+            started(&base)
         })
         .await
     }
@@ -390,7 +391,7 @@ impl Scratch {
         let (base, shared) = (self.base.clone(), Arc::clone(&self.shared));
         blocking(move || {
             let (_lock, _ending) = (locked(&shared), Ending::new());
-            running.map_or(Ok(()), Running::stop)?;
+            running.map_or(Ok(()), Running::stop).map_err(without_log)?;
             match base.destroy(&|_| ()) {
                 Err(pgserver::Error::NotCreated { .. }) => Ok(()),
                 ended => ended.map_err(BackupError::from),
@@ -453,22 +454,6 @@ pub(crate) fn undisturbed(target: Target) -> Target {
 /// The instance with data of a size.
 fn size(number: usize) -> String {
     format!("size-{}", number + 1)
-}
-
-/// Deletes an instance, if there is one.
-fn destroy(instance: &Instance) -> Result<(), BackupError> {
-    for attempt in 1.. {
-        match instance.destroy(&|_| ()) {
-            Ok(()) | Err(pgserver::Error::NotCreated { .. }) => break,
-            // A start that was under way when the run was interrupted.
-            Err(pgserver::Error::InUse { pid, .. }) if pid == std::process::id() && attempt < ATTEMPTS => {
-                std::thread::sleep(AGAIN);
-            }
-            Err(pgserver::Error::InUse { pid, .. }) => return Err(BackupError::Busy(pid)),
-            Err(error) => return Err(error.into()),
-        }
-    }
-    Ok(())
 }
 
 /// Does blocking work beside the runtime.

@@ -86,6 +86,24 @@ fn each_kind_of_backup_is_restored_and_read() {
     assert_says(&refused.unwrap_err().to_string(), &["no superuser \"nobody\"", "--superuser NAME"]);
 }
 
+/// The log of the server is deleted with it.
+#[test]
+fn a_server_that_does_not_start_is_an_error_with_the_reason() {
+    if !require(Need::Clients) {
+        return;
+    }
+    let made = Made::new();
+    let home = testkit::directory();
+    let base = made.make("base", "pg_basebackup --pgdata=FILE --checkpoint=fast --no-manifest");
+    for (segment, size) in files(&base.join("pg_wal")) {
+        fs::write(segment, vec![0; usize::try_from(size).unwrap()]).unwrap();
+    }
+    let found = restored(home.path(), &base, None).unwrap();
+    let [failure] = &found.failures[..] else { panic!("{found:#?}") };
+    assert_says(failure, &["the server does not start: could not locate required checkpoint record"]);
+    assert!(!failure.contains("(log: ") && !failure.contains("read its log"), "{failure}");
+}
+
 /// Data that violate a constraint, an index whose function has changed, an owner.
 const UNSOUND: &str = r#"
     CREATE ROLE "App" NOLOGIN;
