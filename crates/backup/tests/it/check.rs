@@ -164,6 +164,36 @@ fn files_that_belong_to_another_backup_or_directory_are_noticed() {
     assert_says(&found.damages[0].to_string(), &[changed, "which is not in its directory"]);
 }
 
+/// The server refuses them, too.
+#[test]
+fn files_with_a_sum_of_their_own_are_proved_without_a_manifest() {
+    if !require(Need::Clients) {
+        return;
+    }
+    let made = Made::new();
+    for (name, option) in [("none", "--no-manifest"), ("sizes", "--manifest-checksums=NONE")] {
+        let base = made.make(name, &format!("pg_basebackup --pgdata=FILE --checkpoint=fast {option}"));
+        assert_eq!(checked(&base).unwrap().verdict(), Verdict::NoDamageFound);
+        for (file, place) in [
+            ("global/pg_control", 40),
+            ("global/pg_filenode.map", 8),
+            ("pg_logical/replorigin_checkpoint", 5),
+        ] {
+            let whole = fs::read(base.join(file)).unwrap();
+            let mut flipped = whole.clone();
+            flipped[place] ^= 1;
+            fs::write(base.join(file), flipped).unwrap();
+            let found = checked(&base).unwrap();
+            assert_eq!(found.damages.len(), 1, "{found:#?}");
+            assert_says(
+                &found.damages[0].to_string(),
+                &[file, "the checksum in it is not that of its bytes"],
+            );
+            fs::write(base.join(file), whole).unwrap();
+        }
+    }
+}
+
 /// A map that the WAL of the backup replaces need not fit the files.
 #[test]
 fn a_map_that_wal_replaces_is_no_damage() {

@@ -1,5 +1,7 @@
-//! Files of a server that end with their own CRC32C. All versions of such a file have the same CRC32C in a manifest, because the sum of
-//! bytes and their sum is a constant. So their contents are compared with the rest of the backup.
+//! Files of a server that end with their own CRC32C: it proves them if no manifest does. All versions of such a file have the same CRC32C in a
+//! manifest, because the sum of bytes and their sum is a constant. So their contents are compared with the rest of the backup, too.
+
+use std::ops::Range;
 
 use super::manifest::WalRange;
 
@@ -11,6 +13,41 @@ const MAP_MAGIC: u32 = 0x0059_2717;
 const MOST_MAPPED: usize = 64;
 /// Bytes of `replorigin_checkpoint` without an origin: the magic number and the sum (`src/backend/replication/logical/origin.c`).
 pub(in crate::check) const NO_ORIGINS: u64 = 8;
+
+/// Bytes of a sum.
+const SUM: usize = 4;
+/// Places of the sum in `pg_control`, the last field of a structure that grows (byte 288 in PostgreSQL 13, byte 292 in 18).
+const IN_CONTROL: Range<usize> = 200..512;
+/// Places of the sum in a relation map, until PostgreSQL 14 and from 15 on.
+const IN_MAP: [usize; 2] = [504, 520];
+
+/// A kind of files with a sum of their own.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(in crate::check) enum Summed {
+    /// `pg_control`.
+    Control,
+    /// A relation map.
+    Map,
+    /// A prepared transaction, or the replication origins: the sum is at the end.
+    Whole,
+}
+
+/// The damage of a file whose own sum is not that of its bytes. `bytes` is its beginning, `length` the length of the file.
+pub(in crate::check) fn sum(kind: Summed, bytes: &[u8], length: u64) -> Option<String> {
+    let is_right = |place: usize| {
+        let found = bytes.get(place..place + SUM).and_then(|found| found.try_into().ok());
+        let covered = bytes.get(..place).map(crc32c::crc32c);
+        found.map(u32::from_le_bytes).is_some_and(|found| Some(found) == covered)
+    };
+    let agrees = match kind {
+        Summed::Control => IN_CONTROL.step_by(SUM).any(is_right),
+        Summed::Map => IN_MAP.into_iter().any(is_right),
+        // The rest of a long one was not kept.
+        Summed::Whole if bytes.len() as u64 != length => return None,
+        Summed::Whole => bytes.len().checked_sub(SUM).is_some_and(is_right),
+    };
+    (!agrees).then(|| "the checksum in it is not that of its bytes".to_owned())
+}
 
 /// The damage of a `pg_control` that does not belong to this label and this WAL.
 pub(in crate::check) fn control(bytes: &[u8], label: &str, wal: &[WalRange]) -> Option<String> {
@@ -64,6 +101,30 @@ mod tests {
         assert_eq!(control(&of(0x1_0000_0200), label, &wal), None);
         assert!(control(&of(0x1_0000_0059), label, &wal).unwrap().contains("earlier backup"));
         assert!(control(&of(0x1_0000_0201), label, &wal).unwrap().contains("later backup"));
+    }
+
+    #[test]
+    fn a_file_proves_itself_by_its_sum() {
+        let with_sum = |bytes: &mut Vec<u8>, place: usize| {
+            let sum = crc32c::crc32c(&bytes[..place]);
+            bytes[place..place + SUM].copy_from_slice(&sum.to_le_bytes());
+        };
+        for (kind, place, length) in [
+            (Summed::Control, 284, 4096),
+            (Summed::Control, 292, 4096),
+            (Summed::Map, 504, 512),
+            (Summed::Map, 520, 524),
+            (Summed::Whole, 60, 64),
+        ] {
+            let mut bytes = vec![7; length];
+            assert!(sum(kind, &bytes, length as u64).is_some(), "{kind:?}");
+            with_sum(&mut bytes, place);
+            assert_eq!(sum(kind, &bytes, length as u64), None, "{kind:?}");
+            bytes[20] ^= 1;
+            assert!(sum(kind, &bytes, length as u64).is_some(), "{kind:?}");
+            assert!(sum(kind, &bytes[..3], 3).is_some(), "{kind:?}");
+        }
+        assert_eq!(sum(Summed::Whole, &[7; 4096], 5000), None);
     }
 
     #[test]

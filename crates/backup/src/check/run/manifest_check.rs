@@ -4,8 +4,9 @@ use std::collections::{BTreeSet, HashMap};
 use std::io::{self, Read};
 
 use crate::check::format::manifest::{Checksum, Listed, Manifest};
+use crate::check::format::own_sums::{self, Summed};
+use crate::check::format::wal;
 use crate::check::format::wrong;
-use crate::check::format::{own_sums, wal};
 use crate::check::outcome::Outcome;
 use crate::check::run::BUFFER;
 use measure::human::counted;
@@ -106,6 +107,7 @@ impl ManifestCheck {
         };
         let kept = [VERSION, CONTROL, LABEL, MAP].into_iter().find(|name| *name == path);
         let (bytes, beginning) = read(content, sum.as_mut())?;
+        let own = summed(path).and_then(|kind| own_sums::sum(kind, &beginning, bytes));
         let prepared = path.strip_prefix(PREPARED).and_then(|name| own_sums::prepared(name, &beginning));
         if let Some(name) = kept {
             self.kept.insert(name, beginning);
@@ -119,7 +121,8 @@ impl ManifestCheck {
             );
         }
         let (Some(place), Some(listed)) = (place, listed) else {
-            return Ok(self.unlisted(path));
+            let found = self.unlisted(path);
+            return Ok(found.and_then(|()| own.map_or(Ok(()), |damage| Err(wrong(damage)))));
         };
         self.seen[place] = true;
         let is_right = bytes == listed.size;
@@ -142,7 +145,7 @@ impl ManifestCheck {
         if !agrees {
             return Ok(Err(wrong("its checksum differs from the one in the manifest")));
         }
-        if let Some(damage) = prepared {
+        if let Some(damage) = own.or(prepared) {
             return Ok(Err(wrong(damage)));
         }
         self.unchecked += u64::from(!has_sum);
@@ -290,6 +293,19 @@ impl ManifestCheck {
                 );
             }
         }
+    }
+}
+
+/// The kind of a file with a sum of its own, by its path.
+fn summed(path: &str) -> Option<Summed> {
+    if path == CONTROL {
+        Some(Summed::Control)
+    } else if path.ends_with(FILENODES) {
+        Some(Summed::Map)
+    } else if path == ORIGINS || path.starts_with(PREPARED) {
+        Some(Summed::Whole)
+    } else {
+        None
     }
 }
 
