@@ -164,6 +164,27 @@ fn files_that_belong_to_another_backup_or_directory_are_noticed() {
     assert_says(&found.damages[0].to_string(), &[changed, "which is not in its directory"]);
 }
 
+/// A server starts without it, and may lose changes.
+#[test]
+fn a_label_that_is_missing_is_noticed_without_a_manifest_if_the_server_was_running() {
+    if !require(Need::Clients) {
+        return;
+    }
+    let mut made = Made::new();
+    let base = made.make("base", "pg_basebackup --pgdata=FILE --checkpoint=fast --no-manifest");
+    fs::remove_file(base.join("backup_label")).unwrap();
+    let found = checked(&base).unwrap();
+    assert_eq!(found.damages.len(), 1, "{found:#?}");
+    assert_says(
+        &found.damages[0].to_string(),
+        &["backup_label: it is missing", "copy it from the backup again"],
+    );
+    let data = made.server.data_dir();
+    made.server.stop();
+    let found = checked(&data).unwrap();
+    assert_eq!(found.verdict(), Verdict::NoDamageFound, "{found:#?}");
+}
+
 /// The server refuses them, too.
 #[test]
 fn files_with_a_sum_of_their_own_are_proved_without_a_manifest() {

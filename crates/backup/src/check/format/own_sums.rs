@@ -7,6 +7,9 @@ use super::manifest::WalRange;
 
 /// Place of the last checkpoint in `pg_control` (`src/include/catalog/pg_control.h`, the same from PostgreSQL 11 to 18).
 const CHECKPOINT: usize = 32;
+/// Place of the state in `pg_control`, and the states after a shutdown, also of a standby.
+const STATE: usize = 16;
+const SHUT_DOWN: [u32; 2] = [1, 2];
 /// First bytes of a relation map (`src/backend/utils/cache/relmapper.c`: RELMAPPER_FILEMAGIC).
 const MAP_MAGIC: u32 = 0x0059_2717;
 /// Most relations of a map in PostgreSQL 13 to 18 (MAX_MAPPINGS).
@@ -47,6 +50,12 @@ pub(in crate::check) fn sum(kind: Summed, bytes: &[u8], length: u64) -> Option<S
         Summed::Whole => bytes.len().checked_sub(SUM).is_some_and(is_right),
     };
     (!agrees).then(|| "the checksum in it is not that of its bytes".to_owned())
+}
+
+/// Whether `pg_control` is that of a server which was shut down; none if it is too short. Only such a server needs no `backup_label`.
+pub(in crate::check) fn is_shut_down(control: &[u8]) -> Option<bool> {
+    let state = u32::from_le_bytes(control.get(STATE..STATE + 4)?.try_into().ok()?);
+    Some(SHUT_DOWN.contains(&state))
 }
 
 /// The damage of a `pg_control` that does not belong to this label and this WAL.

@@ -283,6 +283,15 @@ impl ManifestCheck {
                     outcome.damage(needed, None, "it is missing");
                 }
             }
+            let is_shut_down = self.kept.get(CONTROL).and_then(|bytes| own_sums::is_shut_down(bytes));
+            if is_shut_down == Some(false) && !self.kept.contains_key(LABEL) {
+                outcome.damage(
+                    LABEL,
+                    None,
+                    "it is missing, and the server was running: without it, a restore begins at a later point of the WAL than it has to, and may lose \
+                     changes without an error; copy it from the backup again",
+                );
+            }
         }
         for needed in DIRECTORIES {
             if !self.directories.contains(needed) {
