@@ -195,7 +195,10 @@ impl Segments {
                 );
             }
         }
-        let others: Vec<&String> = self.others.iter().filter(|name| !self.is_needed(name)).collect();
+        // Without a manifest, nothing tells which ones a restore needs.
+        let is_known = !self.ranges.is_empty();
+        let others: Vec<&String> =
+            self.others.iter().filter(|name| is_known && !self.is_needed(name)).collect();
         if let Some(first) = others.first() {
             outcome.gap(
                 format!(
