@@ -76,6 +76,20 @@ fn wal_that_is_kept_elsewhere_is_found_there() {
     assert_says(&found.damages[0].to_string(), &["pg_wal: segment 0000000100000000", "--wal-directory DIR"]);
     let found = checked_with(&base, Some(&archive)).unwrap();
     assert_eq!(found.verdict(), Verdict::Whole, "{found:#?}");
+    // An archive_command may compress each segment.
+    let packed = made.path("packed");
+    fs::create_dir(&packed).unwrap();
+    let says = |said: &[&str]| {
+        let found = checked_with(&base, Some(&packed)).unwrap();
+        assert_eq!(found.verdict(), Verdict::Damaged, "{found:#?}");
+        assert_says(&found.damages[0].to_string(), said);
+    };
+    says(&["/packed does not have it either: name the directory that does"]);
+    for (segment, _) in files(&archive) {
+        let name = format!("{}.gz", segment.file_name().unwrap().to_str().unwrap());
+        fs::write(packed.join(name), "").unwrap();
+    }
+    says(&["/packed has 0000000100000000", ".gz, which is compressed or encrypted: restore it"]);
     let dump = made.make("dump", "pg_dump --format=custom --file=FILE postgres");
     assert_says(
         &checked_with(&dump, Some(&archive)).unwrap_err().to_string(),
