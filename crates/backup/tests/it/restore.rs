@@ -11,8 +11,8 @@ use backup::check::{self, Verdict};
 use pgserver::Home;
 use testkit::{CLIENTS_RELEASE, Need, assert_says, block_on, clients, require, templates};
 
-use crate::support::assert_nothing_is_left;
 use crate::support::made::{Made, files};
+use crate::support::{assert_nothing_is_left, programs_with};
 
 /// Restores a backup in which the check finds no damage.
 fn restored(home: &Path, path: &Path, wal: Option<&Path>) -> Result<Restored, RestoreError> {
@@ -84,6 +84,26 @@ fn each_kind_of_backup_is_restored_and_read() {
         "nobody".clone_into(&mut request.superuser);
     });
     assert_says(&refused.unwrap_err().to_string(), &["no superuser \"nobody\"", "--superuser NAME"]);
+}
+
+/// pgrig copies its files, and starts a server on them.
+#[test]
+fn a_base_backup_needs_no_client_programs_of_its_version() {
+    if !require(Need::Clients) {
+        return;
+    }
+    let made = Made::by(None, 13);
+    let home = testkit::directory();
+    let base = made.make("base", "pg_basebackup --pgdata=FILE --checkpoint=fast");
+    let dump = made.make("one.dump", "pg_dump --format=custom --file=FILE postgres");
+    let bin = programs_with(made.directory.path(), 13, "pg_dump", "echo 'pg_dump (PostgreSQL) 12.22'\n");
+    let found = restored_as(home.path(), &base, None, |request| request.bin = Some(bin.clone())).unwrap();
+    assert!(found.is_sound() && found.rows == 9001, "{found:#?}");
+    let refused = restored_as(home.path(), &dump, None, |request| request.bin = Some(bin.clone()));
+    assert_says(
+        &refused.unwrap_err().to_string(),
+        &["pg_dump 12.22", "client programs of version 13 or later"],
+    );
 }
 
 /// The log of the server is deleted with it.
