@@ -60,6 +60,8 @@ pub struct Outcome {
     pub tables: Option<u64>,
     /// Rows in the lines of COPY; none for base backups.
     pub rows: Option<u64>,
+    /// Whether rows are in INSERT statements, which are not counted.
+    pub has_inserts: bool,
     /// Large objects.
     pub large_objects: u64,
     /// Bytes of WAL whose records have the right checksum.

@@ -46,7 +46,10 @@ fn assert_undamaged(made: &Made) {
         } else {
             assert_eq!((found.tables, found.rows), (Some(5), Some(9001)), "{name}: {found:#?}");
         }
-        if ["custom", "none", "tar", "directory"].iter().any(|kind| name.starts_with(kind)) {
+        if ["custom", "none", "tar", "directory", "plain", "cluster"]
+            .iter()
+            .any(|kind| name.starts_with(kind))
+        {
             assert_eq!(found.large_objects, 5, "{name}");
         }
         if name == "base" {
@@ -293,6 +296,21 @@ fn origins_are_proved_by_another_checksum() {
     assert_says(&open.gaps[0].part, &["pg_logical/replorigin_checkpoint"]);
     let proved = backup("proved", "--manifest-checksums=SHA256");
     assert_eq!(proved.verdict(), Verdict::Whole, "{proved:#?}");
+}
+
+/// They are not counted, so a dump with them must not look empty.
+#[test]
+fn a_dump_with_rows_as_insert_says_so() {
+    if !require(Need::Clients) {
+        return;
+    }
+    let made = Made::new();
+    for format in ["plain", "custom", "tar"] {
+        let path = made.make(format, &format!("pg_dump --inserts --format={format} --file=FILE postgres"));
+        let found = checked(&path).unwrap();
+        assert_eq!(found.verdict(), Verdict::NoDamageFound, "{format}: {found:#?}");
+        assert_eq!((found.has_inserts, found.rows, found.large_objects), (true, Some(0), 5), "{format}");
+    }
 }
 
 /// psql leaves out the statement after it, without an error.
