@@ -54,7 +54,7 @@ pub struct Outcome {
     pub gaps: Vec<Gap>,
     /// Files that were read.
     pub files: u64,
-    /// Bytes that were read.
+    /// Bytes that were read, those of a file that is read twice counted once.
     pub bytes: u64,
     /// Tables with data; none for base backups.
     pub tables: Option<u64>,

@@ -43,6 +43,13 @@ fn assert_undamaged(made: &Made) {
         assert!(found.server.is_some(), "{name}: {found:#?}");
         if name.starts_with("base") || name == "one.tar" {
             assert!(found.wal >= 16 << 20, "{name}: {found:#?}");
+            // Files with WAL are read twice.
+            let size: u64 = if path.is_dir() {
+                files(&path).iter().map(|(_, size)| size).sum()
+            } else {
+                path.metadata().unwrap().len()
+            };
+            assert_eq!(found.bytes, size, "{name}");
         } else {
             assert_eq!((found.tables, found.rows), (Some(5), Some(9001)), "{name}: {found:#?}");
         }
