@@ -73,8 +73,8 @@ fn network(plan: &Plan) -> String {
 
 fn left_out(plan: &Plan) -> String {
     let mut text = String::new();
-    for one in &plan.left_out {
-        let _ = write!(text, "\n  left out   {}: {}", one.way, one.why);
+    for (ways, why) in plan.left_out_by_reason() {
+        let _ = write!(text, "\n  left out   {ways}: {why}");
     }
     text
 }
