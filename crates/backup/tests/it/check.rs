@@ -10,6 +10,7 @@ use backup::check::{CheckError, Outcome, Request, Verdict, check, plan};
 use testkit::{CLIENTS_RELEASE, Need, assert_says, block_on, clients, require, until, until_async};
 
 use crate::support::made::{Made, files};
+use crate::support::server;
 
 pub(crate) fn checked(path: &Path) -> Result<Outcome, CheckError> {
     checked_with(path, None)
@@ -207,6 +208,30 @@ fn a_label_that_is_missing_is_noticed_without_a_manifest_if_the_server_was_runni
     made.server.stop();
     let found = checked(&data).unwrap();
     assert_eq!(found.verdict(), Verdict::NoDamageFound, "{found:#?}");
+}
+
+/// From PostgreSQL 18 on, servers have checksums by default.
+#[test]
+fn pages_are_proved_by_their_checksums_without_a_manifest() {
+    let mut server = server(18);
+    server.sql("CREATE TABLE t AS SELECT i, md5(i::text) AS v FROM generate_series(1, 2000) i");
+    let file: String = block_on(async {
+        let connection = server.connect("postgres").await;
+        let file = connection.client.query_one("SELECT pg_relation_filepath('t')", &[]).await.unwrap().get(0);
+        connection.close().await;
+        file
+    });
+    let data = server.data_dir();
+    server.stop();
+    let found = checked(&data).unwrap();
+    assert_eq!(found.verdict(), Verdict::NoDamageFound, "{found:#?}");
+    let mut bytes = fs::read(data.join(&file)).unwrap();
+    bytes[2 * 8192 + 8000] ^= 1;
+    fs::write(data.join(&file), bytes).unwrap();
+    let found = checked(&data).unwrap();
+    assert_eq!(found.damages.len(), 1, "{found:#?}");
+    let said = format!("{file}, byte 16384: the checksum of the page that begins there is wrong");
+    assert_eq!(found.damages[0].to_string(), said);
 }
 
 /// The server refuses them, too.

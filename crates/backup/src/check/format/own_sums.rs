@@ -62,14 +62,19 @@ pub(in crate::check) fn is_shut_down(control: &[u8]) -> Option<bool> {
 pub(in crate::check) fn control(bytes: &[u8], label: &str, wal: &[WalRange]) -> Option<String> {
     let checkpoint = u64::from_le_bytes(bytes.get(CHECKPOINT..CHECKPOINT + 8)?.try_into().ok()?);
     let location = label.lines().find_map(|line| line.strip_prefix("CHECKPOINT LOCATION: "))?;
-    let (high, low) = location.trim().split_once('/')?;
-    let began = u64::from_str_radix(high, 16).ok()? << 32 | u64::from_str_radix(low, 16).ok()?;
+    let began = lsn_of(location.trim())?;
     if checkpoint < began {
         return Some("it is older than backup_label: it belongs to an earlier backup".to_owned());
     }
     let end = wal.iter().map(|range| range.end).max()?;
     (checkpoint > end)
         .then(|| "it is newer than the WAL of the backup: it belongs to a later backup".to_owned())
+}
+
+/// A place in the WAL, from its text: `0/2000028`.
+pub(in crate::check) fn lsn_of(text: &str) -> Option<u64> {
+    let (high, low) = text.split_once('/')?;
+    Some(u64::from_str_radix(high, 16).ok()? << 32 | u64::from_str_radix(low, 16).ok()?)
 }
 
 /// The damage of a `pg_filenode.map` that names files which are not in its directory.

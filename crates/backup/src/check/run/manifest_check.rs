@@ -4,7 +4,8 @@ use std::collections::{BTreeSet, HashMap};
 use std::io::{self, Read};
 
 use crate::check::format::manifest::{Checksum, Listed, Manifest};
-use crate::check::format::own_sums::{self, Summed};
+use crate::check::format::own_sums::{self, Summed, lsn_of};
+use crate::check::format::pages::{self, Pages, WrongPage};
 use crate::check::format::wal;
 use crate::check::format::wrong;
 use crate::check::outcome::Outcome;
@@ -55,6 +56,8 @@ pub(super) struct ManifestCheck {
     kept: HashMap<&'static str, Vec<u8>>,
     /// Relation maps, with the directories that they are in.
     maps: Vec<(String, Vec<u8>)>,
+    /// Pages of files without a checksum in a manifest, with a wrong checksum of their own, if the server had checksums.
+    wrong_pages: Vec<(String, WrongPage)>,
     unchecked: u64,
 }
 
@@ -73,6 +76,7 @@ impl ManifestCheck {
             links,
             kept: HashMap::new(),
             maps: Vec::new(),
+            wrong_pages: Vec::new(),
             unchecked: 0,
         }
     }
@@ -106,7 +110,11 @@ impl ManifestCheck {
             Err(error) => return Ok(Err(error)),
         };
         let kept = [VERSION, CONTROL, LABEL, MAP].into_iter().find(|name| *name == path);
-        let (bytes, beginning) = read(content, sum.as_mut())?;
+        let mut pages = if sum.is_none() { Pages::of(path, self.start()) } else { None };
+        let (bytes, beginning) = read(content, sum.as_mut(), pages.as_mut())?;
+        let room = pages::MOST.saturating_sub(self.wrong_pages.len());
+        let wrong_pages = pages.into_iter().flat_map(Pages::wrong).take(room);
+        self.wrong_pages.extend(wrong_pages.map(|page| (path.to_owned(), page)));
         let own = summed(path).and_then(|kind| own_sums::sum(kind, &beginning, bytes));
         let prepared = path.strip_prefix(PREPARED).and_then(|name| own_sums::prepared(name, &beginning));
         if let Some(name) = kept {
@@ -174,6 +182,23 @@ impl ManifestCheck {
         wal::is_segment(name).then(|| name.to_owned())
     }
 
+    /// The place in the WAL at which the backup began, by `backup_label`, if that was read.
+    fn start(&self) -> Option<u64> {
+        let label = String::from_utf8_lossy(self.kept.get(LABEL)?);
+        let start = label.lines().find_map(|line| line.strip_prefix("START WAL LOCATION: "))?;
+        lsn_of(start.split_whitespace().next()?)
+    }
+
+    /// Adds the pages with a wrong checksum as damages, if the server had checksums.
+    fn name_pages(&self, outcome: &mut Outcome) {
+        if self.kept.get(CONTROL).is_some_and(|control| pages::have_checksums(control)) {
+            let start = self.start();
+            for (path, page) in self.wrong_pages.iter().filter(|(_, page)| page.counts(start)) {
+                outcome.damage(path, Some(page.place), "the checksum of the page that begins there is wrong");
+            }
+        }
+    }
+
     /// Adds the damages and gaps that show once all files were read; `is_read` says that they were.
     pub(super) fn end(&self, is_read: bool, outcome: &mut Outcome) {
         let text = |name: &str| {
@@ -185,6 +210,7 @@ impl ManifestCheck {
         outcome.recipe.has_tablespaces =
             places.any(|path| path.starts_with(TABLESPACES)) || !text(MAP).trim().is_empty();
         self.name_links(outcome);
+        self.name_pages(outcome);
         if let Some(manifest) = &self.manifest {
             outcome.recipe.bytes = Some(manifest.files.iter().map(|file| file.size).sum());
             outcome.recipe.wal.clone_from(&manifest.wal);
@@ -319,7 +345,11 @@ fn summed(path: &str) -> Option<Summed> {
 }
 
 /// Reads to the end: number of bytes, and the first ones.
-fn read(content: &mut dyn Read, mut sum: Option<&mut Checksum>) -> io::Result<(u64, Vec<u8>)> {
+fn read(
+    content: &mut dyn Read,
+    mut sum: Option<&mut Checksum>,
+    mut pages: Option<&mut Pages>,
+) -> io::Result<(u64, Vec<u8>)> {
     let mut piece = vec![0; BUFFER];
     let (mut bytes, mut beginning) = (0, Vec::new());
     loop {
@@ -330,6 +360,9 @@ fn read(content: &mut dyn Read, mut sum: Option<&mut Checksum>) -> io::Result<(u
         let piece = &piece[..read];
         if let Some(sum) = &mut sum {
             sum.update(piece);
+        }
+        if let Some(pages) = &mut pages {
+            pages.feed(piece);
         }
         beginning.extend_from_slice(&piece[..read.min(KEPT - beginning.len())]);
         bytes += read as u64;
