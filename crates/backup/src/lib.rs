@@ -7,7 +7,7 @@
 //! - [`Way`] is one way to make a backup: format, compression, jobs. [`Programs`] are the client programs that make it.
 //! - [`Tool`] is another tool as a way: two commands with placeholders, which `run/tool.rs` runs.
 //! - `run/`: `source` holds the snapshot of the database and its content's hashes; `step` runs programs and measures them; `scratch`
-//!   owns the servers into which backups are restored, with the `memberships` of their roles, by `instances`; `dump` and `base` restore one; `verify` compares, with `sequences` and `large` objects;
+//!   owns the servers into which backups are restored (`instances` starts and deletes them, `memberships` are those of their roles); `dump` and `base` restore one; `verify` compares, with `sequences` and `large` objects;
 //!   `others` reads the other databases of a base backup; `logins` keeps event triggers at login from writing rows; `probe` looks up rows meanwhile; `tablespaces` are moved into a restored data directory; `postmaster` finds the process of the original's server, `room` the space that it needs; `locked` names the sessions that lock tables, `lost` says which ways keep their trials if the original ends, `extensions` which ones a scratch server cannot restore; `network` makes one more backup through a `relay` that counts bytes. `load` runs transactions on a database that pgrig has made, `receiver` receives their WAL, `wal`
 //!   measures it, `held` measures the row versions that the snapshot of a dump keeps meanwhile, and `pitr` replays WAL up to a `point` in
 //!   time (`recovery`).
