@@ -165,6 +165,24 @@ pub enum BackupError {
     /// A server refused, or is gone.
     #[error(transparent)]
     Connect(#[from] ConnectError),
+    /// A scratch server did not start. Its log is deleted with it.
+    #[error("a scratch server did not start: {cause}; {remedy}")]
+    Start {
+        /// The reason, from the log.
+        cause: String,
+        /// The remedy, or the end of the log.
+        remedy: String,
+        /// Whether a setting of the user's is the cause.
+        class: Class,
+    },
+    /// A scratch server ended by itself. Its log is deleted with it.
+    #[error("a scratch server ended by itself ({how}): {cause}")]
+    Ended {
+        /// Exit status or signal.
+        how: String,
+        /// The last lines of the log.
+        cause: String,
+    },
     /// A scratch server.
     #[error(transparent)]
     Server(#[from] pgserver::Error),
@@ -250,6 +268,14 @@ impl BackupError {
         self.with_instead(Some(Instead::Without(option)))
     }
 
+    /// Why a server does not start on the files of a backup: the backup is the cause, so the remedies for other servers do not help.
+    pub(crate) fn of_restored(&self) -> String {
+        match self {
+            Self::Start { cause, .. } => format!("the server does not start: {cause}"),
+            error => error.to_string(),
+        }
+    }
+
     fn with_instead(self, instead: Option<Instead>) -> Self {
         match self {
             Self::TooOld { path, version, server, .. } => Self::TooOld { path, version, server, instead },
@@ -274,11 +300,12 @@ impl Classified for BackupError {
             | Self::Io { .. }
             | Self::Locked { .. }
             | Self::Changing { .. }
+            | Self::Ended { .. }
             | Self::Lost(_) => Class::Machine,
             Self::Interrupted => Class::Interrupted,
             Self::Fill { error, .. } if error.lack_of_space().is_some() => Class::Machine,
             Self::Fill { error, .. } => error.class(),
-            Self::Load { class, .. } => *class,
+            Self::Load { class, .. } | Self::Start { class, .. } => *class,
             Self::Transactions(error) => error.class(),
             Self::Survey(error) => error.class(),
             Self::Connect(error) => error.class(),

@@ -293,6 +293,7 @@ mod tests {
             let verified = Verified {
                 witness: Witness::SameSnapshot,
                 tables: 1,
+                hidden: 0,
                 rows: bytes / 100,
                 sequences: 0,
                 large_objects: 0,

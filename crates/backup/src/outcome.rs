@@ -325,6 +325,7 @@ mod tests {
         let verified = Verified {
             witness: Witness::SameSnapshot,
             tables: 1,
+            hidden: 0,
             rows: 1,
             sequences: 0,
             large_objects: 0,

@@ -99,6 +99,11 @@ pub struct LeftOut {
 }
 
 impl Plan {
+    /// Each reason for which ways are not possible, after the ways that it prevents.
+    pub fn left_out_by_reason(&self) -> Vec<(String, &str)> {
+        by_reason(&self.left_out)
+    }
+
     /// Of the ways of the request; of the default ones if there are none.
     pub(crate) fn new(
         facts: &Facts,
@@ -149,7 +154,8 @@ impl Plan {
     /// [`BackupError::NoWay`] if it has none.
     pub(crate) fn possible(self) -> Result<Self, BackupError> {
         if self.ways.is_empty() {
-            return Err(BackupError::NoWay(reasons(&self.left_out)));
+            let reasons = by_reason(&self.left_out).into_iter().map(|(ways, why)| format!("{ways}: {why}"));
+            return Err(BackupError::NoWay(reasons.collect()));
         }
         Ok(self)
     }
@@ -288,8 +294,8 @@ fn hindrance(way: &Way, facts: &Facts, programs: &Programs, load: Option<&Load>)
     })
 }
 
-/// Each reason once, with the ways that it prevents.
-fn reasons(left_out: &[LeftOut]) -> Vec<String> {
+/// Each reason once, after the ways that it prevents.
+fn by_reason(left_out: &[LeftOut]) -> Vec<(String, &str)> {
     let mut reasons: Vec<(&str, Vec<String>)> = Vec::new();
     for one in left_out {
         match reasons.iter_mut().find(|(why, _)| *why == one.why) {
@@ -297,7 +303,7 @@ fn reasons(left_out: &[LeftOut]) -> Vec<String> {
             None => reasons.push((one.why.as_str(), vec![one.way.to_string()])),
         }
     }
-    reasons.into_iter().map(|(why, ways)| format!("{}: {why}", ways.join(", "))).collect()
+    reasons.into_iter().map(|(why, ways)| (ways.join(", "), why)).collect()
 }
 
 /// Seconds of a backup.
@@ -317,7 +323,8 @@ mod tests {
         let left_out = |way: &str, why: &str| LeftOut { way: way.parse().unwrap(), why: why.to_owned() };
         let all =
             [left_out("custom", "no right"), left_out("base", "no base"), left_out("plain", "no right")];
-        assert_eq!(reasons(&all), ["custom:gzip, plain:none: no right", "base: no base"]);
+        let expected = [("custom:gzip, plain:none", "no right"), ("base", "no base")];
+        assert_eq!(by_reason(&all), expected.map(|(ways, why)| (ways.to_owned(), why)));
     }
 
     #[test]

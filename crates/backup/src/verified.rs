@@ -12,6 +12,8 @@ pub struct Verified {
     pub witness: Witness,
     /// Tables that were compared, or only read.
     pub tables: u64,
+    /// Those of them whose rows were not compared, because the role may not read all of them in the original.
+    pub hidden: u64,
     /// Rows in them.
     pub rows: u64,
     /// Sequences with a value between those before and after the backup; in a copy of the server's files, at most 32 values further. Compared
@@ -58,13 +60,18 @@ impl Verified {
 
 impl fmt::Display for Verified {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Self { witness, tables, rows, constraints, indexes, other_order, other_databases, .. } = self;
+        let Self {
+            witness, tables, hidden, rows, constraints, indexes, other_order, other_databases, ..
+        } = self;
         let how = match witness {
             Witness::Changed => "read but not compared",
             Witness::PointInTime => "equal to the original at the target time",
             Witness::SameSnapshot | Witness::Unchanged => "equal to the original",
         };
         write!(f, "{} with {}, {how}", counted(*tables, "table"), counted(*rows, "row"))?;
+        if *hidden > 0 && *witness != Witness::Changed {
+            write!(f, ", except {}", counted(*hidden, "table"))?;
+        }
         for part in self.beside_tables() {
             write!(f, "; {part}")?;
         }

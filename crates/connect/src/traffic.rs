@@ -141,11 +141,12 @@ impl Traffic {
     }
 }
 
-/// The beginning of a statement, on one line.
+/// The beginning of a statement, on one line, without the lines of comments before it.
 fn excerpt(text: &[u8]) -> String {
     let text = String::from_utf8_lossy(text);
     let mut shown = String::new();
-    for word in text.split_whitespace() {
+    let lines = text.lines().skip_while(|line| line.is_empty() || line.starts_with("--"));
+    for word in lines.flat_map(str::split_whitespace) {
         if !shown.is_empty() {
             shown.push(' ');
         }
@@ -248,6 +249,10 @@ mod tests {
             assert_eq!(statement, "CREATE INDEX ON t (a)");
             traffic.message_received(b'Z');
             assert!(!traffic.is_busy() && traffic.silence(later()).is_none());
+        });
+        let commented = b"-- All tables\n-- of it.\nSELECT 1 -- one\n\0";
+        each_way(&[startup(), message(b'Q', commented)].concat(), |traffic| {
+            assert_eq!(traffic.silence(later()).unwrap().1, "SELECT 1 -- one");
         });
         let long = [&b"SELECT "[..], &[b'x'; 900], &[0]].concat();
         each_way(&[startup(), message(b'Q', &long)].concat(), |traffic| {

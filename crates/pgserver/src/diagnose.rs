@@ -86,6 +86,8 @@ const KNOWN: [(&str, &str); 21] = [
 ];
 
 pub(crate) const BAD_SETTING: &str = "correct that setting (--set name=value)";
+/// The remedy of a failed start if its log has nothing that pgrig knows.
+pub const READ_LOG: &str = "read its log";
 const SHARED_MEMORY_IN_USE: &str = "pre-existing shared memory block";
 
 /// Explains the output of a failed server or initdb. `free` is the number of free bytes on its
@@ -102,7 +104,7 @@ pub(crate) fn explain(output: &str, free: Option<u64>) -> Explanation {
     let remedy = if output.contains("error while loading shared libraries") {
         "install that library, or use an installed PostgreSQL (--pg-bin DIR)"
     } else {
-        "read its log"
+        READ_LOG
     };
     Explanation { cause, remedy }
 }

@@ -91,6 +91,7 @@ mod version;
 
 pub use binaries::Binaries;
 pub use control::system_identifier;
+pub use diagnose::READ_LOG;
 pub use error::{Error, Result};
 pub use event::{Event, Events};
 pub use fetch::{Fetched, fetch};

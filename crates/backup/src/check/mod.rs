@@ -4,7 +4,7 @@
 //! Request ─▶ Plan (kind of the backup, its files) ─▶ run: reads every byte once ─▶ Outcome (verdict, damages, and bytes without a checksum)
 //! ```
 //!
-//! - `format/` reads formats: compression, PostgreSQL's archives, rows of COPY, manifests, WAL. It knows bytes only.
+//! - `format/` reads formats: compression, PostgreSQL's archives, rows of COPY, manifests, WAL, data pages. It knows bytes only.
 //! - `run/` reads a backup of each kind.
 //! - [`restore`] restores one that is not damaged into a scratch server, and reads that.
 //!

@@ -54,12 +54,14 @@ pub struct Outcome {
     pub gaps: Vec<Gap>,
     /// Files that were read.
     pub files: u64,
-    /// Bytes that were read.
+    /// Bytes that were read, those of a file that is read twice counted once.
     pub bytes: u64,
     /// Tables with data; none for base backups.
     pub tables: Option<u64>,
     /// Rows in the lines of COPY; none for base backups.
     pub rows: Option<u64>,
+    /// Whether rows are in INSERT statements, which are not counted.
+    pub has_inserts: bool,
     /// Large objects.
     pub large_objects: u64,
     /// Bytes of WAL whose records have the right checksum.

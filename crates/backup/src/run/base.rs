@@ -74,7 +74,7 @@ impl Run<'_> {
             Ok(running) => running,
             Err(error) => {
                 self.scratch.end_base(None).await?;
-                return Err(Trouble::Way(format!("its restore failed: {error}")));
+                return Err(Trouble::Way(format!("its restore failed: {}", error.of_restored())));
             }
         };
         restore.add_server(running.server_pid());

@@ -18,34 +18,33 @@ pub(super) async fn no_dump(session: &Session, role: &str) -> Result<Option<Stri
         let list = if row.get("permitted") { &mut filtered } else { &mut forbidden };
         list.push(qualified(row.get("schema"), row.get("name")));
     }
-    let why = reason(&forbidden, &filtered, &shown(role));
-    if why.is_some() {
-        return Ok(why);
-    }
     let objects: i64 = session.row(include_str!("../sql/hidden_large.sql"), &[]).await?.get("objects");
-    Ok((objects > 0).then(|| {
-        format!(
-            "role {} may not read {}: GRANT SELECT ON LARGE OBJECT … for each of them, or connect as a superuser",
-            shown(role),
-            counted(objects.unsigned_abs(), "large object")
-        )
-    }))
+    Ok(reasons(&forbidden, &filtered, objects.unsigned_abs(), &shown(role)))
 }
 
-fn reason(forbidden: &[String], filtered: &[String], role: &str) -> Option<String> {
+/// All reasons, so that none appears once another one is remedied.
+fn reasons(forbidden: &[String], filtered: &[String], objects: u64, role: &str) -> Option<String> {
+    let mut reasons = Vec::new();
     if !forbidden.is_empty() {
-        return Some(format!(
+        reasons.push(format!(
             "role {role} may not read {}: GRANT SELECT on them and USAGE on their schemas, or connect as a superuser",
             named(forbidden)
         ));
     }
-    (!filtered.is_empty()).then(|| {
-        format!(
+    if !filtered.is_empty() {
+        reasons.push(format!(
             "row-level security holds for role {role} in {}, so pg_dump refuses to read them: run ALTER ROLE {role} BYPASSRLS, or connect as a \
              superuser",
             named(filtered)
-        )
-    })
+        ));
+    }
+    if objects > 0 {
+        reasons.push(format!(
+            "role {role} may not read {}: GRANT SELECT ON LARGE OBJECT … for each of them, or connect as a superuser",
+            counted(objects, "large object")
+        ));
+    }
+    (!reasons.is_empty()).then(|| reasons.join("; "))
 }
 
 /// Names the tables that were not compared; none if all were.
@@ -78,10 +77,13 @@ mod tests {
     #[test]
     fn each_reason_has_its_remedy() {
         let tables: Vec<String> = (1..=5).map(|number| format!("t{number}")).collect();
-        assert_eq!(reason(&[], &[], "app"), None);
-        let said = reason(&tables, &tables, "app").unwrap();
+        assert_eq!(reasons(&[], &[], 0, "app"), None);
+        let said = reasons(&tables, &tables, 2, "app").unwrap();
         assert!(said.contains("may not read t1, t2, t3 and 2 more: GRANT SELECT"), "{said}");
-        let said = reason(&[], &tables[..1], "app").unwrap();
+        assert!(
+            said.contains("; row-level security") && said.contains("; role app may not read 2 large objects")
+        );
+        let said = reasons(&[], &tables[..1], 0, "app").unwrap();
         assert!(
             said.contains("holds for role app in t1, so") && said.contains("ALTER ROLE app BYPASSRLS"),
             "{said}"

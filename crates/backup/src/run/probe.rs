@@ -23,6 +23,9 @@ const LOOK: Duration = Duration::from_millis(250);
 /// Time after a backup in which lookups that wait may still end.
 const PATIENCE: Duration = Duration::from_secs(5);
 const AGAIN: Duration = Duration::from_millis(10);
+/// The choice of keys waits no longer. The snapshot's session keeps its locks meanwhile, so a session that waits to lock a table, and pgrig behind it, would
+/// wait for ever.
+const CHOICE: &str = "SET lock_timeout = '5s'";
 /// Tables whose rows are looked up, the largest ones; keys of each; pages that are read for them.
 const TABLES: i64 = 8;
 const KEYS: i64 = 200;
@@ -88,14 +91,19 @@ impl Prober {
     async fn start(target: &Target) -> Result<Result<Self, String>, ConnectError> {
         let session = Session::open(target).await?;
         session.run("SET default_transaction_read_only = on").await?;
+        session.run(CHOICE).await?;
         let pid = session.pid().await?;
-        let queries = match queries(&session).await {
+        let queries = queries(&session).await;
+        // The lookups wait as those of other sessions do.
+        session.run("SET lock_timeout = 0").await?;
+        let queries = match queries {
             Ok(queries) => queries,
             Err(error) => return Ok(Err(format!("keys cannot be read: {error}"))),
         };
         if queries.is_empty() {
             session.close().await;
-            return Ok(Err("no table that this role may read has both rows and a primary key".to_owned()));
+            let why = "no table that this role may read, and that no session locks, has both rows and a primary key";
+            return Ok(Err(why.to_owned()));
         }
         let seen = Arc::new(Mutex::new(Seen::default()));
         let began = Instant::now();
@@ -269,7 +277,41 @@ async fn look_at_locks(
 
 #[cfg(test)]
 mod tests {
+    use testkit::{RELEASES, block_on, shared, until_async};
+
     use super::*;
+
+    /// The snapshot's session holds a lock for which the other session waits, and a look at the table would wait behind that one.
+    #[test]
+    fn a_table_that_a_session_waits_to_lock_is_left_out_at_once() {
+        block_on(async {
+            let database = shared(RELEASES[0]).database().await;
+            let open = async || Session::open(&database.target).await.unwrap();
+            let (snapshot, other, own) = (open().await, open().await, open().await);
+            for table in ["free", "wanted"] {
+                snapshot.run(&format!("CREATE TABLE public.{table} AS SELECT 1 AS id")).await.unwrap();
+                snapshot.run(&format!("ALTER TABLE public.{table} ADD PRIMARY KEY (id)")).await.unwrap();
+            }
+            snapshot.run("BEGIN").await.unwrap();
+            snapshot.run("LOCK TABLE public.wanted IN ACCESS SHARE MODE").await.unwrap();
+            own.run(CHOICE).await.unwrap();
+            let chosen = async {
+                let query = "SELECT count(*) AS waiting FROM pg_locks l JOIN pg_database d ON d.oid = l.database \
+                             WHERE NOT l.granted AND d.datname = current_database()";
+                until_async("the other session waits", async || {
+                    snapshot.row(query, &[]).await.unwrap().get::<_, i64>("waiting") > 0
+                })
+                .await;
+                let chosen = queries(&own).await.unwrap();
+                snapshot.run("COMMIT").await.unwrap();
+                chosen
+            };
+            let altered = other.run("ALTER TABLE public.wanted ADD more int");
+            let (altered, chosen) = tokio::join!(altered, chosen);
+            altered.unwrap();
+            assert_eq!(chosen, ["SELECT * FROM ONLY \"public\".\"free\" WHERE \"id\" = '1'"]);
+        });
+    }
 
     #[test]
     fn lookups_that_wait_count_with_the_time_that_they_wait() {

@@ -32,7 +32,7 @@ impl Run<'_> {
             Ok(running) => running,
             Err(error) => {
                 self.scratch.end_base(None).await?;
-                return Err(Trouble::Way(format!("its recovery failed: {error}")));
+                return Err(Trouble::Way(format!("its recovery failed: {}", error.of_restored())));
             }
         };
         let at = running.connection();

@@ -3,7 +3,7 @@
 use std::cell::RefCell;
 use std::fs;
 use std::path::{Path, PathBuf};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
 use connect::{Ending, Target};
@@ -13,7 +13,9 @@ use server::quote::{identifier, literal};
 
 use crate::error::{BackupError, OnPath};
 use crate::run::extensions::Lacks;
+use crate::run::instances::{destroy, started, without_log};
 use crate::run::logins;
+use crate::run::memberships::grants;
 use crate::run::room::{self, ServerSpace};
 use crate::run::source::{CLUSTER, Facts};
 
@@ -30,8 +32,6 @@ pub(crate) const SIZES: usize = 3;
 const WORK: &str = "work";
 /// The database into which dumps are restored.
 pub(crate) const RESTORED: &str = "restored";
-/// Attempts to delete an instance that is just being started.
-const ATTEMPTS: u32 = 50;
 const AGAIN: Duration = Duration::from_millis(100);
 /// Time in which a server that answers no more ends.
 const ENDS: Duration = Duration::from_secs(20);
@@ -45,13 +45,21 @@ pub(crate) struct Scratch {
     /// Its properties.
     of_base: Spec,
     running: RefCell<Option<Running>>,
-    /// Whether there may be files to delete.
+    /// Whether the server for dumps was started, so that there may be files to delete.
     is_started: bool,
     /// Servers with data of one size each, that pgrig makes.
     filled: Vec<(Instance, Option<Running>)>,
-    /// Held while the server of a base backup is started or deleted, also by a step that nothing waits for any more. True once all
-    /// of this is to be deleted: nothing is started then.
-    ending: Arc<Mutex<bool>>,
+    /// Held while a server is started or deleted, also by a step that nothing waits for any more.
+    shared: Arc<Mutex<Shared>>,
+}
+
+/// State that steps have in common which nothing waits for any more.
+#[derive(Default)]
+struct Shared {
+    /// Whether all servers are to be deleted: none is started then.
+    is_over: bool,
+    /// The server for dumps between its start and the end of the step that starts it.
+    started: Option<Running>,
 }
 
 impl Scratch {
@@ -105,7 +113,7 @@ impl Scratch {
             running: RefCell::default(),
             is_started: false,
             filled,
-            ending: Arc::default(),
+            shared: Arc::default(),
         })
     }
 
@@ -122,16 +130,59 @@ impl Scratch {
             self.delete_left()?;
             self.check_room(original)?;
         }
+        self.fetch().await?;
         let dumps = self.dumps.clone();
-        let running = match blocking(move || dumps.attach_or_start(&|_| ())).await {
-            Err(BackupError::Server(pgserver::Error::InUse { pid, .. })) => {
-                return Err(BackupError::Busy(pid));
-            }
-            started => started?,
-        };
-        (self.running, self.is_started) = (RefCell::new(Some(running)), true);
+        self.unless_over(move |shared| {
+            shared.started = Some(match started(&dumps) {
+                Ok(running) => running,
+                Err(BackupError::Server(pgserver::Error::InUse { pid, .. })) => {
+                    return Err(BackupError::Busy(pid));
+                }
+                Err(error) => {
+                    // If another run has begun meanwhile, its server stays.
+                    let _ = destroy(&dumps);
+                    return Err(error);
+                }
+            });
+            Ok(())
+        })
+        .await?;
+        self.take_started();
+        self.is_started = true;
         self.delete_left()?;
         fs::create_dir_all(&self.work).on("create", &self.work)
+    }
+
+    /// Downloads PostgreSQL if need be. An interruption does not wait for that, as it does for a start.
+    async fn fetch(&self) -> Result<(), BackupError> {
+        let Some(version) = self.of_base.version else { return Ok(()) };
+        let (home, dumps) = (self.home.clone(), self.dumps.clone());
+        blocking(move || {
+            if let pgserver::Programs::Missing { is_downloaded: true, .. } = dumps.programs()? {
+                pgserver::fetch(&home, Some(version), None, &|_| ())?;
+            }
+            Ok(())
+        })
+        .await
+    }
+
+    /// Starts or deletes servers beside the runtime. [`Self::end`] waits for that, even if nothing else does any more.
+    async fn unless_over<T: Send + 'static>(
+        &self,
+        work: impl FnOnce(&mut Shared) -> Result<T, BackupError> + Send + 'static,
+    ) -> Result<T, BackupError> {
+        let shared = Arc::clone(&self.shared);
+        blocking(move || {
+            let mut shared = locked(&shared);
+            if shared.is_over { Err(BackupError::Interrupted) } else { work(&mut shared) }
+        })
+        .await
+    }
+
+    /// Takes the server for dumps over from the step that has started it.
+    fn take_started(&self) {
+        let started = locked(&self.shared).started.take();
+        self.running.replace(started);
     }
 
     /// An instance that a killed run may have left.
@@ -162,7 +213,7 @@ impl Scratch {
     /// Starts the server for data of a size. Returns its database, whose event triggers run only for a load.
     pub(crate) async fn start_filled(&mut self, number: usize) -> Result<Target, BackupError> {
         let instance = self.filled[number].0.clone();
-        let running = blocking(move || instance.attach_or_start(&|_| ())).await?;
+        let running = self.unless_over(move |_| started(&instance)).await?;
         let at = running.connection();
         let target = Target::embedded(&at.socket_dir, at.port, at.user, at.database);
         let target = logins::without_event_triggers(target, running.version().major());
@@ -231,17 +282,13 @@ impl Scratch {
             return Ok(None);
         }
         let (ended, dumps) = (self.running.borrow_mut().take(), self.dumps.clone());
-        let ending = Arc::clone(&self.ending);
-        let started = blocking(move || {
-            let ending = ending.lock().unwrap_or_else(PoisonError::into_inner);
+        let revived = self.unless_over(move |shared| {
             let end = ended.map(Running::stop);
-            if *ending {
-                return Ok(None);
-            }
-            Ok(Some((dumps.attach_or_start(&|_| ())?, end)))
+            shared.started = Some(started(&dumps)?);
+            Ok(end)
         });
-        let (running, end) = started.await?.ok_or(BackupError::Interrupted)?;
-        self.running.replace(Some(running));
+        let end = revived.await?;
+        self.take_started();
         Ok(Some(match end {
             Some(Err(pgserver::Error::Died { how, cause, .. })) => format!("{how}: {cause}"),
             Some(Err(error)) => error.to_string(),
@@ -332,27 +379,22 @@ impl Scratch {
         base: Instance,
         adopt: fn(&Instance) -> pgserver::Result<()>,
     ) -> Result<Running, BackupError> {
-        let ending = Arc::clone(&self.ending);
-        let started = blocking(move || {
-            let ending = ending.lock().unwrap_or_else(PoisonError::into_inner);
-            if *ending {
-                return Ok(None);
-            }
+        self.unless_over(move |_| {
             adopt(&base)?;
-            base.attach_or_start(&|_| ()).map(Some)
-        });
-        started.await?.ok_or(BackupError::Interrupted)
+            started(&base)
+        })
+        .await
     }
 
     /// Stops it and deletes its data.
     pub(crate) async fn end_base(&self, running: Option<Running>) -> Result<(), BackupError> {
-        let (base, ending) = (self.base.clone(), Arc::clone(&self.ending));
+        let (base, shared) = (self.base.clone(), Arc::clone(&self.shared));
         blocking(move || {
-            let (_lock, _ending) = (ending.lock().unwrap_or_else(PoisonError::into_inner), Ending::new());
-            running.map_or(Ok(()), Running::stop)?;
+            let (_lock, _ending) = (locked(&shared), Ending::new());
+            running.map_or(Ok(()), Running::stop).map_err(without_log)?;
             match base.destroy(&|_| ()) {
                 Err(pgserver::Error::NotCreated { .. }) => Ok(()),
-                ended => ended,
+                ended => ended.map_err(BackupError::from),
             }
         })
         .await
@@ -360,12 +402,18 @@ impl Scratch {
 
     /// Stops and deletes everything.
     pub(crate) fn end(self) -> Result<(), BackupError> {
-        if !self.is_started {
+        let _ending = Ending::new();
+        // Waits for a start or a deletion that was under way when the run was interrupted.
+        let started = {
+            let mut shared = locked(&self.shared);
+            shared.is_over = true;
+            shared.started.take()
+        };
+        let running = self.running.into_inner().or(started);
+        if !self.is_started && running.is_none() {
+            remove_empty(&self.home);
             return Ok(());
         }
-        let _ending = Ending::new();
-        // A start or a deletion that was under way when the run was interrupted.
-        *self.ending.lock().unwrap_or_else(PoisonError::into_inner) = true;
         // The lock is held until the last instance goes.
         let removed =
             if self.work.exists() { fs::remove_dir_all(&self.work).on("delete", &self.work) } else { Ok(()) };
@@ -374,18 +422,24 @@ impl Scratch {
             let stopped = running.map_or(Ok(()), Running::discard).map_err(BackupError::from);
             destroyed = destroyed.and(stopped).and(destroy(&instance));
         }
-        // Without it, a start was interrupted.
-        self.running.into_inner().map_or(Ok(()), Running::discard)?;
+        // Without it, the server could not be started again.
+        running.map_or(Ok(()), Running::discard)?;
         destroyed.and(destroy(&self.dumps)).and(removed)?;
-        // Empty directories; if another run has begun, they are not.
-        let root = self.home.server_root();
-        for directory in
-            [&root.join("instances"), root, self.home.root(), self.home.root().parent().unwrap_or(root)]
-        {
-            let _ = fs::remove_dir(directory);
-        }
+        remove_empty(&self.home);
         Ok(())
     }
+}
+
+/// Removes the directories if they are empty. If another run has begun, they are not.
+fn remove_empty(home: &Home) {
+    let root = home.server_root();
+    for directory in [&root.join("instances"), root, home.root(), home.root().parent().unwrap_or(root)] {
+        let _ = fs::remove_dir(directory);
+    }
+}
+
+fn locked(shared: &Mutex<Shared>) -> MutexGuard<'_, Shared> {
+    shared.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 /// The target with options that win over settings of roles and databases, which stay in force in a restored server: this machine may lack
@@ -397,55 +451,17 @@ pub(crate) fn undisturbed(target: Target) -> Target {
         .with_setting("statement_timeout", "0")
 }
 
-/// Statements for the memberships between roles that are there.
-fn grants(memberships: &[(String, String)], known: &[String]) -> Vec<String> {
-    let are_known = |(granted, member): &&(String, String)| known.contains(granted) && known.contains(member);
-    let grant = |(granted, member): &(String, String)| {
-        format!("GRANT {} TO {}", identifier(granted), identifier(member))
-    };
-    memberships.iter().filter(are_known).map(grant).collect()
-}
-
 /// The instance with data of a size.
 fn size(number: usize) -> String {
     format!("size-{}", number + 1)
 }
 
-/// Deletes an instance, if there is one.
-fn destroy(instance: &Instance) -> Result<(), BackupError> {
-    for attempt in 1.. {
-        match instance.destroy(&|_| ()) {
-            Ok(()) | Err(pgserver::Error::NotCreated { .. }) => break,
-            // A start that was under way when the run was interrupted.
-            Err(pgserver::Error::InUse { pid, .. }) if pid == std::process::id() && attempt < ATTEMPTS => {
-                std::thread::sleep(AGAIN);
-            }
-            Err(pgserver::Error::InUse { pid, .. }) => return Err(BackupError::Busy(pid)),
-            Err(error) => return Err(error.into()),
-        }
-    }
-    Ok(())
-}
-
 /// Does blocking work beside the runtime.
 async fn blocking<T: Send + 'static>(
-    work: impl FnOnce() -> pgserver::Result<T> + Send + 'static,
+    work: impl FnOnce() -> Result<T, BackupError> + Send + 'static,
 ) -> Result<T, BackupError> {
     match tokio::task::spawn_blocking(work).await {
-        Ok(done) => Ok(done?),
+        Ok(done) => done,
         Err(error) => std::panic::resume_unwind(error.into_panic()),
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn memberships_are_those_between_known_roles() {
-        let of = |granted: &str, member: &str| (granted.to_owned(), member.to_owned());
-        let all = [of("pg_cloud", "a"), of("pg_read_all_data", "My role"), of("a", "b")];
-        let known = ["a", "My role", "pg_read_all_data"].map(str::to_owned);
-        assert_eq!(grants(&all, &known), ["GRANT \"pg_read_all_data\" TO \"My role\""]);
     }
 }

@@ -5,12 +5,12 @@ use std::path::PathBuf;
 
 use connect::{ConnectError, ResolvedAddress, Target};
 use server::Session;
-use server::quote::{literal, qualified, shown};
-use tokio_postgres::Row;
+use server::quote::{qualified, shown};
 use tokio_postgres::error::SqlState;
 
 use crate::error::BackupError;
 use crate::run::large::LargeObjects;
+use crate::run::locked::locked;
 use crate::run::sequences::{self, Sequence};
 use crate::run::tablespaces::{self, Tablespace};
 use crate::run::{hidden, incremental};
@@ -25,8 +25,6 @@ const LOCKED_AT_ONCE: usize = 500;
 const ATTEMPTS: u32 = 10;
 /// As long as pg_dump waits.
 pub(super) const PATIENCE: &str = "SET lock_timeout = '60s'";
-/// Sessions and transactions with locks that an error names.
-const NAMED: usize = 3;
 
 /// Facts of the database and its server, from the catalogs.
 #[derive(Clone, Debug)]
@@ -280,37 +278,6 @@ async fn lock(session: &Session) -> Result<(), ConnectError> {
 fn is_gone(error: &ConnectError) -> bool {
     let codes = [SqlState::UNDEFINED_TABLE, SqlState::UNDEFINED_COLUMN, SqlState::INVALID_SCHEMA_NAME];
     error.sqlstate().is_some_and(|code| codes.contains(code))
-}
-
-/// The error of a table that stays locked. Those that hold locks are named by a session of its own.
-async fn locked(target: &Target) -> Result<BackupError, ConnectError> {
-    let session = Session::open(target).await?;
-    let rows = session.rows(include_str!("../sql/exclusive.sql"), &[]).await?;
-    session.close().await;
-    let database = target.dbname().to_owned();
-    Ok(BackupError::Locked { database, holders: rows.iter().take(NAMED).map(holder).collect() })
-}
-
-/// A session or a prepared transaction with its locks, and how to end it.
-fn holder(row: &Row) -> String {
-    let (name, tables): (&str, i64) = (row.get("name"), row.get("tables"));
-    let more = if tables > 1 { format!(" and {} more", tables - 1) } else { String::new() };
-    let does = if row.get("granted") { "holds" } else { "waits for" };
-    let has = format!("{does} ACCESS EXCLUSIVE on {name}{more}");
-    if let Some(gid) = row.get::<_, Option<&str>>("gid") {
-        let gid = literal(gid);
-        return format!(
-            "prepared transaction {gid} {has} (COMMIT PREPARED {gid} or ROLLBACK PREPARED {gid} ends it)"
-        );
-    }
-    if row.get("replays") {
-        return format!("the replay of WAL {has}, as a transaction of the primary does");
-    }
-    let Some(pid) = row.get::<_, Option<i32>>("pid") else { return format!("a transaction {has}") };
-    let (program, state): (&str, &str) = (row.get("program"), row.get("state"));
-    let about: Vec<&str> = [program, state].into_iter().filter(|text| !text.is_empty()).collect();
-    let about = if about.is_empty() { String::new() } else { format!(" ({})", about.join(", ")) };
-    format!("session {pid}{about} {has} (SELECT pg_terminate_backend({pid}) ends it)")
 }
 
 /// Whether no transaction has ended between two snapshots, `xmin:xmax:running`. The first that ends with a number from `xmax` on makes

@@ -339,18 +339,23 @@ impl Watch<'_> {
 
     /// The last messages of the programs, in one line.
     pub(crate) fn said(&self) -> String {
-        let bytes = last_bytes(&self.log).unwrap_or_default();
-        let text = String::from_utf8_lossy(&bytes);
-        let lines: Vec<&str> = text.lines().map(str::trim).filter(|line| !line.is_empty()).collect();
-        let mut said = String::new();
-        for line in lines.iter().rev() {
-            if !said.is_empty() && said.len() + line.len() > TAIL {
-                break;
-            }
-            said = if said.is_empty() { (*line).to_owned() } else { format!("{line}; {said}") };
-        }
-        if said.is_empty() { "it printed nothing".to_owned() } else { said }
+        said_in(&self.log)
     }
+}
+
+/// The last lines of a log.
+pub(crate) fn said_in(log: &Path) -> String {
+    let bytes = last_bytes(log).unwrap_or_default();
+    let text = String::from_utf8_lossy(&bytes);
+    let lines: Vec<&str> = text.lines().map(str::trim).filter(|line| !line.is_empty()).collect();
+    let mut said = String::new();
+    for line in lines.iter().rev() {
+        if !said.is_empty() && said.len() + line.len() > TAIL {
+            break;
+        }
+        said = if said.is_empty() { (*line).to_owned() } else { format!("{line}; {said}") };
+    }
+    if said.is_empty() { "it printed nothing".to_owned() } else { said }
 }
 
 /// A program that connects to this target, with English messages.

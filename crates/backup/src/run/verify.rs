@@ -40,11 +40,13 @@ pub(super) async fn verify(
     let sequences = sequences::compare(sequences, &restored.sequences, witness, is_base).map_err(differs)?;
     let indexes = indexes?;
     let tables = restored.tables.len() as u64;
+    let hidden = original.tables.iter().filter(|table| table.is_hidden).count() as u64;
     let (rows, constraints) = (restored.rows(), restored.constraints());
     let (indexes, other_order) = indexes.map_or((None, 0), |(sound, left_out)| (Some(sound), left_out));
     Ok(Verified {
         witness,
         tables,
+        hidden,
         rows,
         sequences,
         large_objects: restored.large.count,

@@ -1,4 +1,5 @@
--- Who holds an ACCESS EXCLUSIVE lock on a relation of this database, or waits for one, and the first of these relations.
+-- Who holds an ACCESS EXCLUSIVE lock on a relation of this database, or waits for one, the first of these relations, and the sessions behind which it
+-- waits.
 SELECT x.pid,
        x.gid,
        x.granted,
@@ -6,7 +7,11 @@ SELECT x.pid,
        x.relation::regclass::text AS name,
        coalesce(a.application_name, '') AS program,
        coalesce(a.state, '') AS state,
-       coalesce(a.backend_type = 'startup', false) AS replays
+       coalesce(a.backend_type = 'startup', false) AS replays,
+       ARRAY(SELECT CASE WHEN b.pid = 0 THEN 'a prepared transaction' ELSE 'session ' || b.pid END
+                    || coalesce(' (' || nullif(concat_ws(', ', nullif(s.application_name, ''), s.state), '') || ')', '')
+               FROM unnest(CASE WHEN NOT x.granted THEN pg_blocking_pids(x.pid) END) AS b (pid)
+               LEFT JOIN pg_catalog.pg_stat_activity s ON s.pid = b.pid) AS behind
   FROM (SELECT l.pid,
                p.gid::text AS gid,
                l.granted,

@@ -10,6 +10,7 @@ use backup::check::{CheckError, Outcome, Request, Verdict, check, plan};
 use testkit::{CLIENTS_RELEASE, Need, assert_says, block_on, clients, require, until, until_async};
 
 use crate::support::made::{Made, files};
+use crate::support::server;
 
 pub(crate) fn checked(path: &Path) -> Result<Outcome, CheckError> {
     checked_with(path, None)
@@ -43,10 +44,20 @@ fn assert_undamaged(made: &Made) {
         assert!(found.server.is_some(), "{name}: {found:#?}");
         if name.starts_with("base") || name == "one.tar" {
             assert!(found.wal >= 16 << 20, "{name}: {found:#?}");
+            // Files with WAL are read twice.
+            let size: u64 = if path.is_dir() {
+                files(&path).iter().map(|(_, size)| size).sum()
+            } else {
+                path.metadata().unwrap().len()
+            };
+            assert_eq!(found.bytes, size, "{name}");
         } else {
             assert_eq!((found.tables, found.rows), (Some(5), Some(9001)), "{name}: {found:#?}");
         }
-        if ["custom", "none", "tar", "directory"].iter().any(|kind| name.starts_with(kind)) {
+        if ["custom", "none", "tar", "directory", "plain", "cluster"]
+            .iter()
+            .any(|kind| name.starts_with(kind))
+        {
             assert_eq!(found.large_objects, 5, "{name}");
         }
         if name == "base" {
@@ -76,6 +87,20 @@ fn wal_that_is_kept_elsewhere_is_found_there() {
     assert_says(&found.damages[0].to_string(), &["pg_wal: segment 0000000100000000", "--wal-directory DIR"]);
     let found = checked_with(&base, Some(&archive)).unwrap();
     assert_eq!(found.verdict(), Verdict::Whole, "{found:#?}");
+    // An archive_command may compress each segment.
+    let packed = made.path("packed");
+    fs::create_dir(&packed).unwrap();
+    let says = |said: &[&str]| {
+        let found = checked_with(&base, Some(&packed)).unwrap();
+        assert_eq!(found.verdict(), Verdict::Damaged, "{found:#?}");
+        assert_says(&found.damages[0].to_string(), said);
+    };
+    says(&["/packed does not have it either: name the directory that does"]);
+    for (segment, _) in files(&archive) {
+        let name = format!("{}.gz", segment.file_name().unwrap().to_str().unwrap());
+        fs::write(packed.join(name), "").unwrap();
+    }
+    says(&["/packed has 0000000100000000", ".gz, which is compressed or encrypted: restore it"]);
     let dump = made.make("dump", "pg_dump --format=custom --file=FILE postgres");
     assert_says(
         &checked_with(&dump, Some(&archive)).unwrap_err().to_string(),
@@ -164,6 +189,84 @@ fn files_that_belong_to_another_backup_or_directory_are_noticed() {
     assert_says(&found.damages[0].to_string(), &[changed, "which is not in its directory"]);
 }
 
+/// A server starts without it, and may lose changes.
+#[test]
+fn a_label_that_is_missing_is_noticed_without_a_manifest_if_the_server_was_running() {
+    if !require(Need::Clients) {
+        return;
+    }
+    let mut made = Made::new();
+    let base = made.make("base", "pg_basebackup --pgdata=FILE --checkpoint=fast --no-manifest");
+    fs::remove_file(base.join("backup_label")).unwrap();
+    let found = checked(&base).unwrap();
+    assert_eq!(found.damages.len(), 1, "{found:#?}");
+    assert_says(
+        &found.damages[0].to_string(),
+        &["backup_label: it is missing", "copy it from the backup again"],
+    );
+    let data = made.server.data_dir();
+    made.server.stop();
+    let found = checked(&data).unwrap();
+    assert_eq!(found.verdict(), Verdict::NoDamageFound, "{found:#?}");
+}
+
+/// From PostgreSQL 18 on, servers have checksums by default.
+#[test]
+fn pages_are_proved_by_their_checksums_without_a_manifest() {
+    let mut server = server(18);
+    server.sql("CREATE TABLE t AS SELECT i, md5(i::text) AS v FROM generate_series(1, 2000) i");
+    let file: String = block_on(async {
+        let connection = server.connect("postgres").await;
+        let file = connection.client.query_one("SELECT pg_relation_filepath('t')", &[]).await.unwrap().get(0);
+        connection.close().await;
+        file
+    });
+    let data = server.data_dir();
+    server.stop();
+    let found = checked(&data).unwrap();
+    assert_eq!(found.verdict(), Verdict::NoDamageFound, "{found:#?}");
+    let mut bytes = fs::read(data.join(&file)).unwrap();
+    bytes[2 * 8192 + 8000] ^= 1;
+    fs::write(data.join(&file), bytes).unwrap();
+    let found = checked(&data).unwrap();
+    assert_eq!(found.damages.len(), 1, "{found:#?}");
+    let said = format!("{file}, byte 16384: the checksum of the page that begins there is wrong");
+    assert_eq!(found.damages[0].to_string(), said);
+}
+
+/// The server refuses them, too.
+#[test]
+fn files_with_a_sum_of_their_own_are_proved_without_a_manifest() {
+    if !require(Need::Clients) {
+        return;
+    }
+    let made = Made::new();
+    for (name, option) in [("none", "--no-manifest"), ("sizes", "--manifest-checksums=NONE")] {
+        let base = made.make(name, &format!("pg_basebackup --pgdata=FILE --checkpoint=fast {option}"));
+        let found = checked(&base).unwrap();
+        assert_eq!(found.verdict(), Verdict::NoDamageFound, "{found:#?}");
+        // Nothing tells which segments of WAL a restore needs, so none is called another one.
+        assert!(!found.gaps.iter().any(|gap| gap.part.contains("in pg_wal beside")), "{found:#?}");
+        for (file, place) in [
+            ("global/pg_control", 40),
+            ("global/pg_filenode.map", 8),
+            ("pg_logical/replorigin_checkpoint", 5),
+        ] {
+            let whole = fs::read(base.join(file)).unwrap();
+            let mut flipped = whole.clone();
+            flipped[place] ^= 1;
+            fs::write(base.join(file), flipped).unwrap();
+            let found = checked(&base).unwrap();
+            assert_eq!(found.damages.len(), 1, "{found:#?}");
+            assert_says(
+                &found.damages[0].to_string(),
+                &[file, "the checksum in it is not that of its bytes"],
+            );
+            fs::write(base.join(file), whole).unwrap();
+        }
+    }
+}
+
 /// A map that the WAL of the backup replaces need not fit the files.
 #[test]
 fn a_map_that_wal_replaces_is_no_damage() {
@@ -225,6 +328,21 @@ fn origins_are_proved_by_another_checksum() {
     assert_says(&open.gaps[0].part, &["pg_logical/replorigin_checkpoint"]);
     let proved = backup("proved", "--manifest-checksums=SHA256");
     assert_eq!(proved.verdict(), Verdict::Whole, "{proved:#?}");
+}
+
+/// They are not counted, so a dump with them must not look empty.
+#[test]
+fn a_dump_with_rows_as_insert_says_so() {
+    if !require(Need::Clients) {
+        return;
+    }
+    let made = Made::new();
+    for format in ["plain", "custom", "tar"] {
+        let path = made.make(format, &format!("pg_dump --inserts --format={format} --file=FILE postgres"));
+        let found = checked(&path).unwrap();
+        assert_eq!(found.verdict(), Verdict::NoDamageFound, "{format}: {found:#?}");
+        assert_eq!((found.has_inserts, found.rows, found.large_objects), (true, Some(0), 5), "{format}");
+    }
 }
 
 /// psql leaves out the statement after it, without an error.

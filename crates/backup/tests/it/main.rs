@@ -7,6 +7,7 @@ mod damage;
 mod held;
 mod hosts;
 mod incremental;
+mod interrupted;
 mod logins;
 mod lost;
 mod others;

@@ -11,8 +11,8 @@ use backup::check::{self, Verdict};
 use pgserver::Home;
 use testkit::{CLIENTS_RELEASE, Need, assert_says, block_on, clients, require, templates};
 
-use crate::support::assert_nothing_is_left;
 use crate::support::made::{Made, files};
+use crate::support::{assert_nothing_is_left, programs_with};
 
 /// Restores a backup in which the check finds no damage.
 fn restored(home: &Path, path: &Path, wal: Option<&Path>) -> Result<Restored, RestoreError> {
@@ -84,6 +84,44 @@ fn each_kind_of_backup_is_restored_and_read() {
         "nobody".clone_into(&mut request.superuser);
     });
     assert_says(&refused.unwrap_err().to_string(), &["no superuser \"nobody\"", "--superuser NAME"]);
+}
+
+/// pgrig copies its files, and starts a server on them.
+#[test]
+fn a_base_backup_needs_no_client_programs_of_its_version() {
+    if !require(Need::Clients) {
+        return;
+    }
+    let made = Made::by(None, 13);
+    let home = testkit::directory();
+    let base = made.make("base", "pg_basebackup --pgdata=FILE --checkpoint=fast");
+    let dump = made.make("one.dump", "pg_dump --format=custom --file=FILE postgres");
+    let bin = programs_with(made.directory.path(), 13, "pg_dump", "echo 'pg_dump (PostgreSQL) 12.22'\n");
+    let found = restored_as(home.path(), &base, None, |request| request.bin = Some(bin.clone())).unwrap();
+    assert!(found.is_sound() && found.rows == 9001, "{found:#?}");
+    let refused = restored_as(home.path(), &dump, None, |request| request.bin = Some(bin.clone()));
+    assert_says(
+        &refused.unwrap_err().to_string(),
+        &["pg_dump 12.22", "client programs of version 13 or later"],
+    );
+}
+
+/// The log of the server is deleted with it.
+#[test]
+fn a_server_that_does_not_start_is_an_error_with_the_reason() {
+    if !require(Need::Clients) {
+        return;
+    }
+    let made = Made::new();
+    let home = testkit::directory();
+    let base = made.make("base", "pg_basebackup --pgdata=FILE --checkpoint=fast --no-manifest");
+    for (segment, size) in files(&base.join("pg_wal")) {
+        fs::write(segment, vec![0; usize::try_from(size).unwrap()]).unwrap();
+    }
+    let found = restored(home.path(), &base, None).unwrap();
+    let [failure] = &found.failures[..] else { panic!("{found:#?}") };
+    assert_says(failure, &["the server does not start: could not locate required checkpoint record"]);
+    assert!(!failure.contains("(log: ") && !failure.contains("read its log"), "{failure}");
 }
 
 /// Data that violate a constraint, an index whose function has changed, an owner.
@@ -275,11 +313,13 @@ fn a_tar_file_with_links_is_not_restored() {
     if !require(Need::Clients) {
         return;
     }
-    let made = Made::new();
+    let mut made = Made::new();
     let home = testkit::directory();
-    let base = made.make("base", "pg_basebackup --pgdata=FILE --checkpoint=fast --no-manifest");
-    // As a copy of a server that was stopped.
-    fs::remove_file(base.join("backup_label")).unwrap();
+    // A copy of a server that was stopped needs no backup_label.
+    let (base, data) = (made.path("base"), made.server.data_dir());
+    made.server.stop();
+    let copied = Command::new("cp").arg("-a").arg(&data).arg(&base).status();
+    assert!(copied.unwrap().success());
     let elsewhere = made.path("elsewhere");
     fs::rename(base.join("pg_wal"), &elsewhere).unwrap();
     symlink(&elsewhere, base.join("pg_wal")).unwrap();

@@ -37,7 +37,10 @@ fn a_forecast_is_recorded_and_the_time_of_a_restore_decides_the_exit_status() {
 
     let missed = rig.run(&line("--rto 1ms"));
     assert_eq!(missed.code, Some(3), "{missed:#?}");
-    assert_says(&missed.stdout, &["measured", "forecast for 60.0 MB", "RTO", "disk: the peak of disk space"]);
+    assert_says(
+        &missed.stdout,
+        &["measured", "forecast for 60.0 MB", "RTO 1.00 ms", "disk: the peak of disk space"],
+    );
     assert!(!missed.stdout.contains("by the forecast values"), "one way alone: {}", missed.stdout);
     assert_says(&missed.stderr, &["no way is known to restore within", "artificial", "time       about"]);
 }

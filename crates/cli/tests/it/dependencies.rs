@@ -13,7 +13,7 @@ const EVERYBODYS: &str = "failure";
 /// Each crate by its folder, and the crates of this workspace that it may use. The program itself may use all but
 /// `testkit`.
 const MAY_USE: [(&str, &[&str]); 22] = [
-    ("backup", &["fill", "tps", "server", "connect", "dump", "pgserver", "measure", "model"]),
+    ("backup", &["fill", "tps", "server", "connect", "dump", "pgserver", "measure", "model", "page"]),
     ("blockio", &["server", "connect", "measure"]),
     ("catalog", &["server", "connect", "model", "rowgen", "sql"]),
     ("connect", &[]),

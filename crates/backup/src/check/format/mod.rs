@@ -4,6 +4,7 @@ pub(super) mod archive;
 pub(super) mod compression;
 pub(super) mod manifest;
 pub(super) mod own_sums;
+pub(super) mod pages;
 pub(super) mod rows;
 pub(super) mod tar;
 pub(crate) mod wal;

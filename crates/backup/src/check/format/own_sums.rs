@@ -1,10 +1,15 @@
-//! Files of a server that end with their own CRC32C. All versions of such a file have the same CRC32C in a manifest, because the sum of
-//! bytes and their sum is a constant. So their contents are compared with the rest of the backup.
+//! Files of a server that end with their own CRC32C: it proves them if no manifest does. All versions of such a file have the same CRC32C in a
+//! manifest, because the sum of bytes and their sum is a constant. So their contents are compared with the rest of the backup, too.
+
+use std::ops::Range;
 
 use super::manifest::WalRange;
 
 /// Place of the last checkpoint in `pg_control` (`src/include/catalog/pg_control.h`, the same from PostgreSQL 11 to 18).
 const CHECKPOINT: usize = 32;
+/// Place of the state in `pg_control`, and the states after a shutdown, also of a standby.
+const STATE: usize = 16;
+const SHUT_DOWN: [u32; 2] = [1, 2];
 /// First bytes of a relation map (`src/backend/utils/cache/relmapper.c`: RELMAPPER_FILEMAGIC).
 const MAP_MAGIC: u32 = 0x0059_2717;
 /// Most relations of a map in PostgreSQL 13 to 18 (MAX_MAPPINGS).
@@ -12,18 +17,64 @@ const MOST_MAPPED: usize = 64;
 /// Bytes of `replorigin_checkpoint` without an origin: the magic number and the sum (`src/backend/replication/logical/origin.c`).
 pub(in crate::check) const NO_ORIGINS: u64 = 8;
 
+/// Bytes of a sum.
+const SUM: usize = 4;
+/// Places of the sum in `pg_control`, the last field of a structure that grows (byte 288 in PostgreSQL 13, byte 292 in 18).
+const IN_CONTROL: Range<usize> = 200..512;
+/// Places of the sum in a relation map, until PostgreSQL 14 and from 15 on.
+const IN_MAP: [usize; 2] = [504, 520];
+
+/// A kind of files with a sum of their own.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(in crate::check) enum Summed {
+    /// `pg_control`.
+    Control,
+    /// A relation map.
+    Map,
+    /// A prepared transaction, or the replication origins: the sum is at the end.
+    Whole,
+}
+
+/// The damage of a file whose own sum is not that of its bytes. `bytes` is its beginning, `length` the length of the file.
+pub(in crate::check) fn sum(kind: Summed, bytes: &[u8], length: u64) -> Option<String> {
+    let is_right = |place: usize| {
+        let found = bytes.get(place..place + SUM).and_then(|found| found.try_into().ok());
+        let covered = bytes.get(..place).map(crc32c::crc32c);
+        found.map(u32::from_le_bytes).is_some_and(|found| Some(found) == covered)
+    };
+    let agrees = match kind {
+        Summed::Control => IN_CONTROL.step_by(SUM).any(is_right),
+        Summed::Map => IN_MAP.into_iter().any(is_right),
+        // The rest of a long one was not kept.
+        Summed::Whole if bytes.len() as u64 != length => return None,
+        Summed::Whole => bytes.len().checked_sub(SUM).is_some_and(is_right),
+    };
+    (!agrees).then(|| "the checksum in it is not that of its bytes".to_owned())
+}
+
+/// Whether `pg_control` is that of a server which was shut down; none if it is too short. Only such a server needs no `backup_label`.
+pub(in crate::check) fn is_shut_down(control: &[u8]) -> Option<bool> {
+    let state = u32::from_le_bytes(control.get(STATE..STATE + 4)?.try_into().ok()?);
+    Some(SHUT_DOWN.contains(&state))
+}
+
 /// The damage of a `pg_control` that does not belong to this label and this WAL.
 pub(in crate::check) fn control(bytes: &[u8], label: &str, wal: &[WalRange]) -> Option<String> {
     let checkpoint = u64::from_le_bytes(bytes.get(CHECKPOINT..CHECKPOINT + 8)?.try_into().ok()?);
     let location = label.lines().find_map(|line| line.strip_prefix("CHECKPOINT LOCATION: "))?;
-    let (high, low) = location.trim().split_once('/')?;
-    let began = u64::from_str_radix(high, 16).ok()? << 32 | u64::from_str_radix(low, 16).ok()?;
+    let began = lsn_of(location.trim())?;
     if checkpoint < began {
         return Some("it is older than backup_label: it belongs to an earlier backup".to_owned());
     }
     let end = wal.iter().map(|range| range.end).max()?;
     (checkpoint > end)
         .then(|| "it is newer than the WAL of the backup: it belongs to a later backup".to_owned())
+}
+
+/// A place in the WAL, from its text: `0/2000028`.
+pub(in crate::check) fn lsn_of(text: &str) -> Option<u64> {
+    let (high, low) = text.split_once('/')?;
+    Some(u64::from_str_radix(high, 16).ok()? << 32 | u64::from_str_radix(low, 16).ok()?)
 }
 
 /// The damage of a `pg_filenode.map` that names files which are not in its directory.
@@ -64,6 +115,30 @@ mod tests {
         assert_eq!(control(&of(0x1_0000_0200), label, &wal), None);
         assert!(control(&of(0x1_0000_0059), label, &wal).unwrap().contains("earlier backup"));
         assert!(control(&of(0x1_0000_0201), label, &wal).unwrap().contains("later backup"));
+    }
+
+    #[test]
+    fn a_file_proves_itself_by_its_sum() {
+        let with_sum = |bytes: &mut Vec<u8>, place: usize| {
+            let sum = crc32c::crc32c(&bytes[..place]);
+            bytes[place..place + SUM].copy_from_slice(&sum.to_le_bytes());
+        };
+        for (kind, place, length) in [
+            (Summed::Control, 284, 4096),
+            (Summed::Control, 292, 4096),
+            (Summed::Map, 504, 512),
+            (Summed::Map, 520, 524),
+            (Summed::Whole, 60, 64),
+        ] {
+            let mut bytes = vec![7; length];
+            assert!(sum(kind, &bytes, length as u64).is_some(), "{kind:?}");
+            with_sum(&mut bytes, place);
+            assert_eq!(sum(kind, &bytes, length as u64), None, "{kind:?}");
+            bytes[20] ^= 1;
+            assert!(sum(kind, &bytes, length as u64).is_some(), "{kind:?}");
+            assert!(sum(kind, &bytes[..3], 3).is_some(), "{kind:?}");
+        }
+        assert_eq!(sum(Summed::Whole, &[7; 4096], 5000), None);
     }
 
     #[test]

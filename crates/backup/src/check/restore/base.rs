@@ -72,7 +72,7 @@ impl Run<'_> {
             Ok(running) => running,
             Err(error) => {
                 self.scratch.end_base(None).await?;
-                return Err(Trouble::Way(format!("the server does not start: {error}")).into());
+                return Err(Trouble::Way(error.of_restored()).into());
             }
         };
         restored.seconds = began.elapsed().as_secs_f64();

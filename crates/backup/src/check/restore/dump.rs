@@ -15,7 +15,7 @@ use super::{Failed, JOBS, RestoreError, Run};
 use crate::check::format::compression::Method as Packed;
 use crate::check::recipe::Form;
 use crate::error::OnPath;
-use crate::programs::on_path;
+use crate::programs::{Programs, on_path};
 use crate::run::dump::unpacker;
 use crate::run::scratch::{RESTORED, undisturbed};
 use crate::run::step::{self, IGNORED, Watch, client};
@@ -28,13 +28,18 @@ const OF_CLIENTS: [&str; 7] = ["BIG5", "GB18030", "GBK", "JOHAB", "SHIFT_JIS_200
 const GROWTH: u64 = 3;
 
 impl Run<'_> {
-    pub(super) async fn restore_dump(&self, restored: &mut Restored) -> Result<(), Failed> {
+    pub(super) async fn restore_dump(
+        &self,
+        programs: &Programs,
+        restored: &mut Restored,
+    ) -> Result<(), Failed> {
         (self.tell)("restoring the dump");
-        let (mut found, mut failed) = self.load(self.request.cores.clamp(1, JOBS), restored).await?;
+        let (mut found, mut failed) =
+            self.load(programs, self.request.cores.clamp(1, JOBS), restored).await?;
         if found.unread() > 0 {
             (self.tell)("restoring the dump again by one job, whose messages are whole");
             *restored = Restored::default();
-            (found, failed) = self.load(1, restored).await?;
+            (found, failed) = self.load(programs, 1, restored).await?;
             if found.unread() > 0 {
                 restored.fail(format!(
                     "pg_restore ignored {} that pgrig could not read",
@@ -43,7 +48,6 @@ impl Run<'_> {
             }
         }
         if found.is_too_new {
-            let programs = self.programs;
             return Err(RestoreError::OldPrograms {
                 path: self.plan.path.clone(),
                 dir: programs.dir.clone(),
@@ -73,6 +77,7 @@ impl Run<'_> {
     /// Loads the dump into a new database. Returns the messages of the programs, and how one of them failed.
     async fn load(
         &self,
+        programs: &Programs,
         jobs: u16,
         restored: &mut Restored,
     ) -> Result<(Messages, Option<step::Failed>), Failed> {
@@ -80,7 +85,7 @@ impl Run<'_> {
         self.scratch.create_database(self.facts).await?;
         let target =
             undisturbed(self.scratch.target(RESTORED)).with_setting("client_min_messages", "warning");
-        let commands = self.commands(&target, jobs)?;
+        let commands = self.commands(programs, &target, jobs)?;
         let data = self.scratch.data_dir();
         let log = self.scratch.work.join("messages");
         let watch = Watch {
@@ -106,17 +111,22 @@ impl Run<'_> {
     }
 
     /// The commands, joined by pipes.
-    fn commands(&self, target: &Target, jobs: u16) -> Result<Vec<Command>, RestoreError> {
+    fn commands(
+        &self,
+        programs: &Programs,
+        target: &Target,
+        jobs: u16,
+    ) -> Result<Vec<Command>, RestoreError> {
         let recipe = &self.found.recipe;
         let file: &Path = &self.plan.path;
         let unpack = self.unpack()?;
         let restore = if recipe.form == Some(Form::Sql) {
-            let mut psql = client(&self.programs.program("psql"), target);
+            let mut psql = client(&programs.program("psql"), target);
             psql.args(["--no-psqlrc", "--quiet"]);
             psql.arg("--file").arg(if unpack.is_some() { Path::new("-") } else { file });
             psql
         } else {
-            let mut restore = client(&self.programs.program("pg_restore"), target);
+            let mut restore = client(&programs.program("pg_restore"), target);
             restore.args(["--no-tablespaces", "--no-subscriptions"]);
             restore.arg(format!("--dbname={}", target.dbname()));
             if unpack.is_none() {

@@ -80,7 +80,6 @@ pub async fn restore(
     check_possible(plan, request.bin.as_deref())?;
     let recipe = &found.recipe;
     let version = version(plan, found, request)?;
-    let programs = Programs::find(request.bin.as_deref(), version).map_err(BackupError::of_fixed_version)?;
     // Those of one tar file are links without files, and SQL creates them anywhere.
     if recipe.has_tablespaces && !matches!(recipe.form, Some(Form::Base | Form::BaseTar)) {
         return Err(RestoreError::Tablespaces { path: plan.path.clone() });
@@ -91,10 +90,23 @@ pub async fn restore(
     if recipe.is_incremental {
         return Err(RestoreError::Incremental { path: plan.path.clone() });
     }
+    let programs = if is_base(recipe) {
+        None
+    } else {
+        let found = Programs::find(request.bin.as_deref(), version);
+        Some(found.map_err(BackupError::of_fixed_version)?)
+    };
+    // No client program restores a base backup, so they may be older, or missing. Beside them may be the programs of its server.
+    let beside = match (&programs, &request.bin) {
+        (Some(programs), _) => Some(programs.clone()),
+        (None, Some(bin)) => Some(Programs::find(Some(bin.as_path()), 0)?),
+        (None, None) => Programs::find(None, version).ok(),
+    };
+    let server = beside.as_ref().and_then(|programs| programs.server(version));
     let mut facts = Facts::of_scratch(version, "postgres", 0);
     PREPARED.clone_into(&mut facts.prepared);
     facts.encoding = dump::encoding(recipe.encoding.as_deref());
-    let mut scratch = Scratch::new(request.home, programs.server(version), &facts, &[], (0, &[]))?;
+    let mut scratch = Scratch::new(request.home, server, &facts, &[], (0, &[]))?;
     let stop = AtomicBool::new(false);
     let ended = {
         let mut work = Box::pin(async {
@@ -105,23 +117,23 @@ pub async fn restore(
                 found,
                 request,
                 facts: &facts,
-                programs: &programs,
+                programs: programs.as_ref(),
                 scratch: &scratch,
                 stop: &stop,
                 tell,
             };
             run.restore().await
         });
-        match until_stopped_alone(interrupt, work.as_mut(), || stop.store(true, Ordering::Relaxed)).await {
-            Ended::Done(done) => done,
-            Ended::Stopped(_) => Err(RestoreError::Backup(BackupError::Interrupted)),
-        }
+        until_stopped_alone(interrupt, work.as_mut(), || stop.store(true, Ordering::Relaxed)).await
     };
     let removed = tokio::task::spawn_blocking(|| scratch.end()).await;
     let removed = removed.unwrap_or_else(|error| std::panic::resume_unwind(error.into_panic()));
-    let restored = ended?;
+    let restored = match ended {
+        Ended::Done(done) => Some(done?),
+        Ended::Stopped(_) => None,
+    };
     removed?;
-    Ok(restored)
+    restored.ok_or_else(|| BackupError::Interrupted.into())
 }
 
 /// Major version of the scratch server.
@@ -158,7 +170,8 @@ struct Run<'a> {
     found: &'a Outcome,
     request: &'a Request<'a>,
     facts: &'a Facts,
-    programs: &'a Programs,
+    /// The client programs for a dump; none for a base backup.
+    programs: Option<&'a Programs>,
     scratch: &'a Scratch,
     stop: &'a AtomicBool,
     tell: &'a dyn Fn(&str),
@@ -167,10 +180,9 @@ struct Run<'a> {
 impl Run<'_> {
     async fn restore(&self) -> Result<Restored, RestoreError> {
         let mut restored = Restored::default();
-        let done = if is_base(&self.found.recipe) {
-            self.restore_base(&mut restored).await
-        } else {
-            self.restore_dump(&mut restored).await
+        let done = match self.programs {
+            None => self.restore_base(&mut restored).await,
+            Some(programs) => self.restore_dump(programs, &mut restored).await,
         };
         match done {
             Ok(()) => Ok(restored),

@@ -95,7 +95,7 @@ fn end_wal(
         }
     }
     listed.compare_maps(segments.may_write_maps(), outcome);
-    segments.end(outcome);
+    segments.end(run.plan.wal.as_deref(), outcome);
     Ok(())
 }
 

@@ -4,8 +4,10 @@ use std::collections::{BTreeSet, HashMap};
 use std::io::{self, Read};
 
 use crate::check::format::manifest::{Checksum, Listed, Manifest};
+use crate::check::format::own_sums::{self, Summed, lsn_of};
+use crate::check::format::pages::{self, Pages, WrongPage};
+use crate::check::format::wal;
 use crate::check::format::wrong;
-use crate::check::format::{own_sums, wal};
 use crate::check::outcome::Outcome;
 use crate::check::run::BUFFER;
 use measure::human::counted;
@@ -54,6 +56,8 @@ pub(super) struct ManifestCheck {
     kept: HashMap<&'static str, Vec<u8>>,
     /// Relation maps, with the directories that they are in.
     maps: Vec<(String, Vec<u8>)>,
+    /// Pages of files without a checksum in a manifest, with a wrong checksum of their own, if the server had checksums.
+    wrong_pages: Vec<(String, WrongPage)>,
     unchecked: u64,
 }
 
@@ -72,6 +76,7 @@ impl ManifestCheck {
             links,
             kept: HashMap::new(),
             maps: Vec::new(),
+            wrong_pages: Vec::new(),
             unchecked: 0,
         }
     }
@@ -105,7 +110,12 @@ impl ManifestCheck {
             Err(error) => return Ok(Err(error)),
         };
         let kept = [VERSION, CONTROL, LABEL, MAP].into_iter().find(|name| *name == path);
-        let (bytes, beginning) = read(content, sum.as_mut())?;
+        let mut pages = if sum.is_none() { Pages::of(path, self.start()) } else { None };
+        let (bytes, beginning) = read(content, sum.as_mut(), pages.as_mut())?;
+        let room = pages::MOST.saturating_sub(self.wrong_pages.len());
+        let wrong_pages = pages.into_iter().flat_map(Pages::wrong).take(room);
+        self.wrong_pages.extend(wrong_pages.map(|page| (path.to_owned(), page)));
+        let own = summed(path).and_then(|kind| own_sums::sum(kind, &beginning, bytes));
         let prepared = path.strip_prefix(PREPARED).and_then(|name| own_sums::prepared(name, &beginning));
         if let Some(name) = kept {
             self.kept.insert(name, beginning);
@@ -119,7 +129,8 @@ impl ManifestCheck {
             );
         }
         let (Some(place), Some(listed)) = (place, listed) else {
-            return Ok(self.unlisted(path));
+            let found = self.unlisted(path);
+            return Ok(found.and_then(|()| own.map_or(Ok(()), |damage| Err(wrong(damage)))));
         };
         self.seen[place] = true;
         let is_right = bytes == listed.size;
@@ -142,7 +153,7 @@ impl ManifestCheck {
         if !agrees {
             return Ok(Err(wrong("its checksum differs from the one in the manifest")));
         }
-        if let Some(damage) = prepared {
+        if let Some(damage) = own.or(prepared) {
             return Ok(Err(wrong(damage)));
         }
         self.unchecked += u64::from(!has_sum);
@@ -171,6 +182,23 @@ impl ManifestCheck {
         wal::is_segment(name).then(|| name.to_owned())
     }
 
+    /// The place in the WAL at which the backup began, by `backup_label`, if that was read.
+    fn start(&self) -> Option<u64> {
+        let label = String::from_utf8_lossy(self.kept.get(LABEL)?);
+        let start = label.lines().find_map(|line| line.strip_prefix("START WAL LOCATION: "))?;
+        lsn_of(start.split_whitespace().next()?)
+    }
+
+    /// Adds the pages with a wrong checksum as damages, if the server had checksums.
+    fn name_pages(&self, outcome: &mut Outcome) {
+        if self.kept.get(CONTROL).is_some_and(|control| pages::have_checksums(control)) {
+            let start = self.start();
+            for (path, page) in self.wrong_pages.iter().filter(|(_, page)| page.counts(start)) {
+                outcome.damage(path, Some(page.place), "the checksum of the page that begins there is wrong");
+            }
+        }
+    }
+
     /// Adds the damages and gaps that show once all files were read; `is_read` says that they were.
     pub(super) fn end(&self, is_read: bool, outcome: &mut Outcome) {
         let text = |name: &str| {
@@ -182,6 +210,7 @@ impl ManifestCheck {
         outcome.recipe.has_tablespaces =
             places.any(|path| path.starts_with(TABLESPACES)) || !text(MAP).trim().is_empty();
         self.name_links(outcome);
+        self.name_pages(outcome);
         if let Some(manifest) = &self.manifest {
             outcome.recipe.bytes = Some(manifest.files.iter().map(|file| file.size).sum());
             outcome.recipe.wal.clone_from(&manifest.wal);
@@ -280,6 +309,15 @@ impl ManifestCheck {
                     outcome.damage(needed, None, "it is missing");
                 }
             }
+            let is_shut_down = self.kept.get(CONTROL).and_then(|bytes| own_sums::is_shut_down(bytes));
+            if is_shut_down == Some(false) && !self.kept.contains_key(LABEL) {
+                outcome.damage(
+                    LABEL,
+                    None,
+                    "it is missing, and the server was running: without it, a restore begins at a later point of the WAL than it has to, and may lose \
+                     changes without an error; copy it from the backup again",
+                );
+            }
         }
         for needed in DIRECTORIES {
             if !self.directories.contains(needed) {
@@ -293,8 +331,25 @@ impl ManifestCheck {
     }
 }
 
+/// The kind of a file with a sum of its own, by its path.
+fn summed(path: &str) -> Option<Summed> {
+    if path == CONTROL {
+        Some(Summed::Control)
+    } else if path.ends_with(FILENODES) {
+        Some(Summed::Map)
+    } else if path == ORIGINS || path.starts_with(PREPARED) {
+        Some(Summed::Whole)
+    } else {
+        None
+    }
+}
+
 /// Reads to the end: number of bytes, and the first ones.
-fn read(content: &mut dyn Read, mut sum: Option<&mut Checksum>) -> io::Result<(u64, Vec<u8>)> {
+fn read(
+    content: &mut dyn Read,
+    mut sum: Option<&mut Checksum>,
+    mut pages: Option<&mut Pages>,
+) -> io::Result<(u64, Vec<u8>)> {
     let mut piece = vec![0; BUFFER];
     let (mut bytes, mut beginning) = (0, Vec::new());
     loop {
@@ -305,6 +360,9 @@ fn read(content: &mut dyn Read, mut sum: Option<&mut Checksum>) -> io::Result<(u
         let piece = &piece[..read];
         if let Some(sum) = &mut sum {
             sum.update(piece);
+        }
+        if let Some(pages) = &mut pages {
+            pages.feed(piece);
         }
         beginning.extend_from_slice(&piece[..read.min(KEPT - beginning.len())]);
         bytes += read as u64;

@@ -11,7 +11,7 @@ mod table;
 mod tar_dump;
 
 use std::cell::{Cell, RefCell};
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fs::{self, File, Metadata};
 use std::io::{self, BufRead, BufReader, Chain, Cursor, Read};
 use std::os::unix::fs::MetadataExt;
@@ -43,7 +43,7 @@ pub(super) fn check(plan: &Plan, watch: &Watch<'_>) -> Result<Outcome, CheckErro
     watch.check_unchanged()?;
     let files: BTreeSet<PathBuf> = watch.opened.borrow().iter().map(|(path, _)| path.clone()).collect();
     outcome.files = files.len() as u64;
-    outcome.bytes = watch.read.load(Ordering::Relaxed);
+    outcome.bytes = watch.furthest.borrow().values().map(|furthest| furthest.get()).sum();
     Ok(outcome)
 }
 
@@ -55,8 +55,10 @@ pub(super) struct Run<'a> {
 
 /// Watches over all files that are read.
 pub(super) struct Watch<'a> {
-    /// Bytes that were read.
+    /// Bytes that were read, those of a file that is read twice counted twice.
     read: &'a AtomicU64,
+    /// The furthest byte that was read of each file.
+    furthest: RefCell<BTreeMap<PathBuf, Rc<Cell<u64>>>>,
     /// The first error of the system.
     failure: RefCell<Option<CheckError>>,
     /// Files as they were when they were opened.
@@ -79,7 +81,8 @@ impl FileStamp {
 
 impl<'a> Watch<'a> {
     pub(super) fn new(read: &'a AtomicU64) -> Self {
-        Self { read, failure: RefCell::default(), opened: RefCell::default() }
+        let (failure, opened) = (RefCell::default(), RefCell::default());
+        Self { read, furthest: RefCell::default(), failure, opened }
     }
 
     /// Opens a file.
@@ -99,6 +102,7 @@ impl<'a> Watch<'a> {
             inner: BufReader::with_capacity(BUFFER, inner),
             path: path.to_owned(),
             at: Rc::default(),
+            furthest: Rc::clone(self.furthest.borrow_mut().entry(path.to_owned()).or_default()),
             watch: self,
         }
     }
@@ -152,6 +156,7 @@ struct Input<'a> {
     inner: BufReader<Box<dyn Read>>,
     path: PathBuf,
     at: Rc<Cell<u64>>,
+    furthest: Rc<Cell<u64>>,
     watch: &'a Watch<'a>,
 }
 
@@ -176,6 +181,7 @@ impl BufRead for Input<'_> {
     fn consume(&mut self, bytes: usize) {
         self.inner.consume(bytes);
         self.at.set(self.at.get() + bytes as u64);
+        self.furthest.set(self.furthest.get().max(self.at.get()));
         self.watch.read.fetch_add(bytes as u64, Ordering::Relaxed);
     }
 }

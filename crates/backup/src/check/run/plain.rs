@@ -15,6 +15,8 @@ const DATABASE: &str = "-- PostgreSQL database dump";
 const CLUSTER: &str = "-- PostgreSQL database cluster dump";
 const COMPLETE: &str = " complete";
 const SERVER: &str = "-- Dumped from database version ";
+/// Begins the data of each large object.
+const LARGE_OBJECT: &[u8] = b"SELECT pg_catalog.lo_open('";
 
 /// The state of a dump as far as it was read.
 #[derive(Default)]
@@ -34,6 +36,8 @@ struct Script {
     table: String,
     tables: u64,
     rows: u64,
+    inserts: u64,
+    large_objects: u64,
     /// The key of `\restrict`, until `\unrestrict`.
     key: Option<Vec<u8>>,
 }
@@ -68,6 +72,8 @@ pub(super) fn check(
     outcome.recipe.has_tablespaces = script.has_tablespaces;
     outcome.tables = Some(script.tables);
     outcome.rows = Some(script.rows);
+    outcome.has_inserts = script.inserts > 0;
+    outcome.large_objects = script.large_objects;
     run.watch.settle(outcome, name, Some(at.get()), read)?;
     Ok(())
 }
@@ -136,6 +142,10 @@ impl Script {
             self.encoding.get_or_insert_with(|| String::from_utf8_lossy(encoding).into_owned());
         } else if text.starts_with(b"CREATE TABLESPACE ") {
             self.has_tablespaces = true;
+        } else if text.starts_with(b"INSERT INTO ") {
+            self.inserts += 1;
+        } else if text.starts_with(LARGE_OBJECT) {
+            self.large_objects += 1;
         }
         if text.contains(&0) || self.is_utf8 && std::str::from_utf8(text).is_err() {
             return Err(wrong("a statement has bytes that are not text"));

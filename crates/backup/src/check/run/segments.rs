@@ -154,16 +154,16 @@ impl Segments {
             || self.walks.iter().any(|one| one.walk.writes_maps || !one.is_read_to_end())
     }
 
-    /// Adds the missing segments as damages, and those that no restore needs as gaps.
-    pub(super) fn end(mut self, outcome: &mut Outcome) {
+    /// Adds the missing segments as damages, and those that no restore needs as gaps. `archive` is the user's own directory.
+    pub(super) fn end(mut self, archive: Option<&Path>, outcome: &mut Outcome) {
         self.begin(DEFAULT);
         if let Some(first) = &self.first {
             outcome.damage(
                 "pg_wal",
                 None,
                 format!(
-                    "segment {first}, with which a restore begins, is missing: copy it and the later ones from the archive into pg_wal, or name the \
-                     archive: --wal-directory DIR"
+                    "segment {first}, with which a restore begins, is missing: {}",
+                    remedy(archive, first, "it and the later ones")
                 ),
             );
         }
@@ -181,8 +181,8 @@ impl Segments {
                     "pg_wal",
                     None,
                     format!(
-                        "{names}, of the WAL from {start} to {end} that a restore needs, {are} missing: copy {them} from the archive into pg_wal, \
-                         or name the archive: --wal-directory DIR"
+                        "{names}, of the WAL from {start} to {end} that a restore needs, {are} missing: {}",
+                        remedy(archive, first, them)
                     ),
                 );
             } else if !one.has_failed && !one.walk.is_complete() {
@@ -195,7 +195,10 @@ impl Segments {
                 );
             }
         }
-        let others: Vec<&String> = self.others.iter().filter(|name| !self.is_needed(name)).collect();
+        // Without a manifest, nothing tells which ones a restore needs.
+        let is_known = !self.ranges.is_empty();
+        let others: Vec<&String> =
+            self.others.iter().filter(|name| is_known && !self.is_needed(name)).collect();
         if let Some(first) = others.first() {
             outcome.gap(
                 format!(
@@ -207,4 +210,32 @@ impl Segments {
             );
         }
     }
+}
+
+/// The way to the missing segments, of which this is the first one.
+fn remedy(archive: Option<&Path>, first: &str, them: &str) -> String {
+    let Some(archive) = archive else {
+        return format!("copy {them} from the archive into pg_wal, or name the archive: --wal-directory DIR");
+    };
+    let shown = archive.display();
+    match packed(archive, first) {
+        Some(file) => format!(
+            "{shown} has {file}, which is compressed or encrypted: restore {them} as the restore_command of the server does, and name the directory of \
+             the result: --wal-directory DIR"
+        ),
+        None => {
+            format!("{shown} does not have {them} either: name the directory that does: --wal-directory DIR")
+        }
+    }
+}
+
+/// The file of a segment in an archive that stores it in another form, under its name with an ending.
+fn packed(archive: &Path, segment: &str) -> Option<String> {
+    let names = fs::read_dir(archive).into_iter().flatten().flatten();
+    let mut names = names.map(|entry| entry.file_name().to_string_lossy().into_owned());
+    names.find(|name| {
+        let ending = name.strip_prefix(segment).and_then(|rest| rest.strip_prefix('.'));
+        // These two are PostgreSQL's own: a segment that is not complete, and the label of a backup.
+        ending.is_some_and(|ending| !ending.is_empty() && ending != "partial" && !ending.ends_with("backup"))
+    })
 }

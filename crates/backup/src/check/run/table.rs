@@ -16,6 +16,7 @@ pub(super) fn read(
 ) -> io::Result<io::Result<()>> {
     *outcome.tables.get_or_insert_default() += 1;
     let Some(copy) = &entry.copy else {
+        outcome.has_inserts = true;
         drain(content)?;
         return Ok(Ok(()));
     };

@@ -132,12 +132,51 @@ fn document(run: &Run) -> Result<String, Failure> {
 }
 
 fn write(path: &Path, text: &str) -> Result<(), Failure> {
-    let whole = || format!("cannot save the run document as {}", path.display());
     let partial = path.with_extension("json.partial");
     let written = fs::write(&partial, text).and_then(|()| fs::rename(&partial, path));
     if written.is_err() {
         // On a full disk, an empty file may be left.
         let _ = fs::remove_file(&partial);
     }
-    written.with_context(whole)
+    written.map_err(|error| {
+        let remedy = remedy(error.kind());
+        let text = format!("cannot save the run document as {}: {error}{remedy}", path.display());
+        MachineFailure(text).into()
+    })
+}
+
+/// The way to a place where the document can be saved; empty if the error does not tell.
+fn remedy(kind: ErrorKind) -> &'static str {
+    match kind {
+        ErrorKind::StorageFull | ErrorKind::QuotaExceeded => {
+            "; free some space on that disk, or set PGRIG_HOME to a directory on another one"
+        }
+        ErrorKind::PermissionDenied | ErrorKind::ReadOnlyFilesystem => {
+            "; set PGRIG_HOME to a path that you can write to"
+        }
+        _ => "",
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use testkit::{Mount, Need, assert_says, fill_up, require};
+
+    use super::*;
+
+    #[test]
+    fn a_full_disk_is_an_error_with_the_remedy() {
+        if !require(Need::Mounts) {
+            return;
+        }
+        let directory = tempfile::tempdir().unwrap();
+        let disk = Mount::tmpfs(directory.path(), 1);
+        fill_up(&disk.path().join("filler"));
+        let failed = write(&disk.path().join("run.json"), "{}").unwrap_err();
+        assert_says(
+            &failed.to_string(),
+            &["cannot save the run document as", "free some space on that disk"],
+        );
+        assert!(!disk.path().join("run.json.partial").exists());
+    }
 }

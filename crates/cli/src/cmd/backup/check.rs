@@ -144,7 +144,12 @@ fn described(outcome: &Outcome) -> String {
         None => vec![outcome.kind.clone()],
     };
     if let (Some(tables), Some(rows)) = (outcome.tables, outcome.rows) {
-        parts.push(format!("{} in {}", counted(rows, "row"), counted(tables, "table")));
+        let of_copy = format!("{} in {}", counted(rows, "row"), counted(tables, "table"));
+        parts.push(match (outcome.has_inserts, rows) {
+            (false, _) => of_copy,
+            (true, 0) => "rows as INSERT, which pgrig does not count".to_owned(),
+            (true, _) => format!("{of_copy}, further rows as INSERT, which pgrig does not count"),
+        });
     }
     if outcome.large_objects > 0 {
         parts.push(counted(outcome.large_objects, "large object"));

@@ -26,8 +26,8 @@ impl<'a> Progress<'a> {
     /// Records the plan.
     pub(crate) fn record(&mut self, plan: &Plan) {
         self.recording.set_plan(plan);
-        for one in &plan.left_out {
-            self.recording.note(format!("{} was left out: {}", one.way, one.why));
+        for (ways, why) in plan.left_out_by_reason() {
+            self.recording.note(format!("pgrig left out {ways}: {why}"));
         }
         self.plan = Some(plan.clone());
         self.recording.save();

@@ -73,8 +73,8 @@ fn network(plan: &Plan) -> String {
 
 fn left_out(plan: &Plan) -> String {
     let mut text = String::new();
-    for one in &plan.left_out {
-        let _ = write!(text, "\n  left out   {}: {}", one.way, one.why);
+    for (ways, why) in plan.left_out_by_reason() {
+        let _ = write!(text, "\n  left out   {ways}: {why}");
     }
     text
 }
@@ -256,6 +256,12 @@ fn proof(ways: &[&Summary], how: &str) -> String {
     };
     let names: Vec<String> = ways.iter().map(|one| one.way.to_string()).collect();
     let found = &first.verified;
+    let (how, hidden) = if found.hidden > 0 && found.witness != Witness::Changed {
+        let of_role = how.replacen("each logged table", "each logged table that the role may read", 1);
+        (of_role, format!(" ({} not compared)", grouped(found.hidden)))
+    } else {
+        (how.to_owned(), String::new())
+    };
     let indexes = found
         .indexes
         .map_or("no amcheck".to_owned(), |indexes| format!("amcheck of {} B-tree indexes", grouped(indexes)));
@@ -270,7 +276,7 @@ fn proof(ways: &[&Summary], how: &str) -> String {
         let _ = write!(beside, ", {part}");
     }
     format!(
-        "\n  {}: {how}; {} of {}{beside}, {}, {indexes}{left_out}",
+        "\n  {}: {how}; {} of {}{hidden}{beside}, {}, {indexes}{left_out}",
         names.join(", "),
         counted(found.rows, "row"),
         counted(found.tables, "table"),

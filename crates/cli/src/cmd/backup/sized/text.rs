@@ -1,12 +1,13 @@
 //! Results of a forecast as text.
 
 use std::fmt::Write;
+use std::time::Duration;
 
 use backup::{Figure, Forecast, Outcome, Plan, Rto, SizesRequest, Summary, Way};
 use measure::human::{bytes, time};
 
 use super::{again, held};
-use crate::app::numbers::clock;
+use crate::app::numbers::duration;
 use crate::app::table::{align_right, new_table, trimmed};
 use crate::cmd::backup::text::{further, range, verified, whole};
 use crate::cmd::backup::{incremental, load, pitr};
@@ -84,7 +85,7 @@ fn forecasts(outcome: &Outcome, asked: &SizesRequest) -> String {
     header.extend(["way", "size"]);
     header.extend(asked.price.map(|_| "a month"));
     header.extend(["backup", "restore", "disk"]);
-    let rto = asked.rto.map(|rto| format!("RTO {}", clock(rto)));
+    let rto = asked.rto.map(|rto| format!("RTO {}", duration(Duration::from_secs_f64(rto))));
     header.extend(rto.as_deref());
     let mut table = new_table(&header);
     let mut reasons: Vec<Reason> = Vec::new();
