@@ -6,9 +6,6 @@ use thiserror::Error;
 
 /// Number of the format that this version writes, and the newest that it reads.
 pub(crate) const FORMAT: u32 = 5;
-/// Why the fill decides on the values of a column, and on its NULLs.
-pub(crate) const KEY: &str = "a key";
-pub(crate) const GENERATED: &str = "generated";
 
 /// A model of a database's data.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -301,8 +298,7 @@ pub enum Values {
         /// Quantiles of the length.
         lengths: Vec<u32>,
     },
-    /// A list of values, each instead of one of the original's, or the original's values
-    /// themselves.
+    /// A list of values, each instead of one of the original's, or the original's values themselves.
     List {
         /// Correlation of row number and value.
         correlation: f64,
@@ -318,8 +314,7 @@ pub enum Values {
         distinct: f64,
         /// Quantiles of the number of different elements.
         counts: Vec<u32>,
-        /// Frequent elements, each with the share of the arrays that have it: texts instead of the original's, or numbers that
-        /// enough rows have.
+        /// Frequent elements, each with the share of the arrays that have it: replaced texts, or numbers that enough rows have.
         #[serde(default)]
         elements: Vec<(String, f64)>,
         /// Values of the other elements.
@@ -474,11 +469,6 @@ impl Model {
 }
 
 impl Values {
-    /// Whether the fill decides on NULLs, too.
-    pub(crate) fn has_nulls_by_fill(&self) -> bool {
-        matches!(self, Self::Fill { why } if why == KEY || why == GENERATED)
-    }
-
     /// Its word in the file.
     pub fn name(&self) -> &'static str {
         match self {

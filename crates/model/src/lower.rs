@@ -9,7 +9,7 @@ use crate::estimate::{RowCounts, different, hidden};
 use crate::facts::{ColumnFacts, ColumnRole, Facts, Statistics, TableFacts};
 use crate::file::{Column, Follows, Model, Others, Table, Values};
 use crate::links::{link, link_of_nulls, order};
-use crate::make::rooms;
+use crate::make::{GENERATED, KEY, rooms};
 use crate::ranges::Ranges;
 
 /// Rows that ANALYZE samples for each unit of the statistics target, which is also the greatest number of frequent values.
@@ -246,6 +246,11 @@ impl Column {
 }
 
 impl Values {
+    /// Whether the fill decides on NULLs, too.
+    pub(crate) fn has_nulls_by_fill(&self) -> bool {
+        matches!(self, Self::Fill { why } if why == KEY || why == GENERATED)
+    }
+
     /// `different` makes the number of different values of the estimate that a model has.
     fn spec(&self, ranked: Option<f64>, different: impl Fn(f64) -> f64) -> Option<String> {
         Some(match self {

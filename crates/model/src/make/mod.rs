@@ -24,8 +24,12 @@ use crate::arrays;
 use crate::depend::{self, Node};
 use crate::elements;
 use crate::facts::{ColumnFacts, ColumnRole, Facts, Statistics, TableFacts};
-use crate::file::{Column, FORMAT, GENERATED, How, KEY, Model, Table, Values};
+use crate::file::{Column, FORMAT, How, Model, Table, Values};
 use crate::numbers::Number;
+
+/// Why the fill decides on the values of a column, and on its NULLs.
+pub(crate) const KEY: &str = "a key";
+pub(crate) const GENERATED: &str = "generated";
 
 /// Rules for values of the original.
 #[derive(Clone, Debug)]
@@ -143,7 +147,7 @@ impl Maker<'_> {
                 }
                 values
             }
-            ColumnRole::Unique => fill("a key"),
+            ColumnRole::Unique => fill(KEY),
             _ => self.values(facts, &Statistics { null_frac, n_distinct, ..Statistics::default() }),
         }
     }
