@@ -342,7 +342,10 @@ fn the_last_steps_are_repeated_by_any_part() {
     drop(holder);
     let again = again.end();
     assert_eq!((again.code, last(&[again])), (Some(0), 1));
-    assert_failed(&late.end(), 2, "already exists");
+    let late = late.end();
+    assert_failed(&late, 2, "already exists");
+    assert_failed(&late, 2, "If another pgrig fill creates them at the same time, wait for its end");
+    assert!(!late.stderr.contains("pg_advisory"), "{late:#?}");
     parts.server.execute("DROP EVENT TRIGGER wait; DROP FUNCTION wait");
     parts.assert_as_of_one();
 }

@@ -362,7 +362,7 @@ impl FillError {
     pub fn of_sql(&self) -> Option<String> {
         let Self::Ddl { problem, .. } = self else { return None };
         let of_fill = [
-            ". To create the tables elsewhere, give --schema NAME if the statements name no schema, or another database: -d DBNAME",
+            ". If another pgrig fill creates them at the same time, wait for its end. To create the tables elsewhere, give --schema NAME if the statements name no schema, or another database: -d DBNAME",
             ". To fill tables that exist, give --all-tables or --table NAME instead of --ddl",
             ", or give another --schema",
             ", or give --table NAME",

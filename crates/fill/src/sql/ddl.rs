@@ -203,9 +203,10 @@ pub(crate) async fn run_script(connection: &Connection, statements: &[String]) -
         ));
     }
     let exists = [SqlState::DUPLICATE_TABLE, SqlState::DUPLICATE_OBJECT, SqlState::DUPLICATE_FUNCTION];
-    let remedy = if error.code().is_some_and(|code| exists.contains(code)) {
-        ". To create the tables elsewhere, give --schema NAME if the statements name no schema, or another database: -d DBNAME. To fill \
-         tables that exist, give --all-tables or --table NAME instead of --ddl"
+    let is_there = error.code().is_some_and(|code| exists.contains(code));
+    let remedy = if is_there {
+        ". If another pgrig fill creates them at the same time, wait for its end. To create the tables elsewhere, give --schema NAME if \
+         the statements name no schema, or another database: -d DBNAME. To fill tables that exist, give --all-tables or --table NAME instead of --ddl"
     } else if error.code() == Some(&SqlState::UNDEFINED_OBJECT) {
         CREATE_FIRST
     } else if is_of_missing_extension(&error) {
@@ -225,6 +226,8 @@ pub(crate) async fn run_script(connection: &Connection, statements: &[String]) -
     };
     let sqlstate = error.code().cloned();
     let said = connection.explain(error).await.to_string();
+    // The statement is the first one of the script, which waits for other fills.
+    let said = said.split("; the statement: ").next().filter(|_| is_there).unwrap_or(&said);
     let said = said.trim_end_matches('.');
     Err(FillError::Ddl { problem: format!("{line}{said}. Nothing was changed{remedy}"), sqlstate })
 }
