@@ -65,6 +65,15 @@ WITH tables AS (
              WHERE d.classid = 'pg_class'::regclass AND d.objid = c.oid AND d.deptype = 'a') AS owner
       FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace JOIN pg_sequence s ON s.seqrelid = c.oid
      WHERE c.relkind = 'S' AND c.oid IN (SELECT refobjid FROM direct WHERE refclassid = 'pg_class'::regclass)
+), identities AS (
+    -- Sequences of identity columns, with all options: they may have names of their own.
+    SELECT d.refobjid AS attrelid, d.refobjsubid AS attnum, n.nspname,
+           format('(SEQUENCE NAME %I.%I START WITH %s INCREMENT BY %s MINVALUE %s MAXVALUE %s CACHE %s%s)', n.nspname, c.relname, s.seqstart,
+                  s.seqincrement, s.seqmin, s.seqmax, s.seqcache, CASE WHEN s.seqcycle THEN ' CYCLE' ELSE '' END) AS options
+      FROM pg_depend d JOIN tables t ON t.oid = d.refobjid
+      JOIN pg_class c ON c.oid = d.objid AND c.relkind = 'S'
+      JOIN pg_namespace n ON n.oid = c.relnamespace JOIN pg_sequence s ON s.seqrelid = c.oid
+     WHERE d.classid = 'pg_class'::regclass AND d.refclassid = 'pg_class'::regclass AND d.deptype = 'i'
 ), parents AS (
     -- Of partitions and of tables that inherit.
     SELECT i.* FROM pg_inherits i JOIN tables t ON t.oid = i.inhparent
@@ -95,7 +104,8 @@ WITH tables AS (
                            JOIN pg_namespace n ON n.oid = k.collnamespace WHERE k.oid = a.attcollation)
                    ELSE '' END
            || CASE WHEN a.attidentity <> ''
-                   THEN format(' GENERATED %s AS IDENTITY', CASE a.attidentity WHEN 'a' THEN 'ALWAYS' ELSE 'BY DEFAULT' END)
+                   THEN format(' GENERATED %s AS IDENTITY%s', CASE a.attidentity WHEN 'a' THEN 'ALWAYS' ELSE 'BY DEFAULT' END,
+                               (SELECT ' ' || y.options FROM identities y WHERE y.attrelid = a.attrelid AND y.attnum = a.attnum))
                    WHEN a.attgenerated <> ''
                    THEN format(' GENERATED ALWAYS AS (%s) %s', pg_get_expr(d.adbin, d.adrelid),
                                CASE a.attgenerated WHEN 's' THEN 'STORED' ELSE 'VIRTUAL' END)
@@ -116,7 +126,7 @@ WITH tables AS (
 ), statements (step, place, sql) AS (
     SELECT 1, 0, format('CREATE SCHEMA IF NOT EXISTS %I', x.nspname)
       FROM (SELECT nspname FROM tables UNION SELECT nspname FROM types UNION SELECT nspname FROM functions
-            UNION SELECT nspname FROM sequences UNION SELECT nspname FROM collations UNION SELECT nspname FROM owned o WHERE o.objid IN (
+            UNION SELECT nspname FROM sequences UNION SELECT nspname FROM identities UNION SELECT nspname FROM collations UNION SELECT nspname FROM owned o WHERE o.objid IN (
                 SELECT oid FROM types UNION SELECT oid FROM functions)) x
      WHERE x.nspname <> 'public' AND x.nspname NOT LIKE 'pg\_%'
     UNION ALL

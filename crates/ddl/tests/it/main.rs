@@ -2,6 +2,7 @@
 
 mod attached;
 mod better;
+mod copied;
 mod counted;
 mod cycles;
 mod defaults;
