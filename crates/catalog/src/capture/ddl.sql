@@ -219,5 +219,14 @@ WITH tables AS (
     SELECT 15, a.attrelid::int8 * 2000 + a.attnum, format('ALTER TABLE %s ALTER %I SET STATISTICS %s', t.name, a.attname, a.attstattarget)
       FROM pg_attribute a JOIN tables t ON t.oid = a.attrelid
      WHERE a.attnum > 0 AND NOT a.attisdropped AND a.attstattarget >= 0
+    UNION ALL
+    -- The index of a partition that belongs to one of its parent may have another name in the copy.
+    SELECT 16, t.oid::int8, format('ALTER TABLE ONLY %s REPLICA IDENTITY %s', t.name,
+           CASE t.relreplident WHEN 'f' THEN 'FULL' WHEN 'n' THEN 'NOTHING' ELSE format('USING INDEX %I', i.relname) END)
+      FROM tables t
+      LEFT JOIN pg_index x ON x.indrelid = t.oid AND x.indisreplident
+       AND NOT EXISTS (SELECT FROM pg_inherits h WHERE h.inhrelid = x.indexrelid)
+      LEFT JOIN pg_class i ON i.oid = x.indexrelid
+     WHERE t.relreplident IN ('f', 'n') OR t.relreplident = 'i' AND i.oid IS NOT NULL
 )
 SELECT sql FROM statements ORDER BY step, place

@@ -1,7 +1,7 @@
 //! Properties of tables that the copy of a database keeps.
 
 use ddl::{Amount, Outcome, Request, Schema};
-use testkit::{RELEASES, Server, block_on};
+use testkit::{RELEASES, Server, block_on, spec};
 
 use crate::support::{measured, request, server};
 
@@ -58,5 +58,41 @@ fn sequences_of_identity_columns_have_their_names_and_options() {
         assert!(sequences.contains("app.\"Seq x\" integer 100 10"), "{sequences}");
         let migration = "ALTER SEQUENCE app.\"Seq x\" RESTART WITH 7; SELECT setval('before_id_seq', 100)";
         succeeds(&server, &schema, migration);
+    }
+}
+
+/// DELETE writes the old rows to WAL, if these are the identity.
+#[test]
+fn replica_identity_is_that_of_the_original() {
+    let original = "
+        CREATE TABLE whole (id int PRIMARY KEY, note text NOT NULL);
+        CREATE TABLE plain (id int PRIMARY KEY, note text NOT NULL);
+        CREATE TABLE nothing (id int PRIMARY KEY);
+        CREATE TABLE by_index (id int PRIMARY KEY, number int NOT NULL);
+        CREATE UNIQUE INDEX \"By number\" ON by_index (number);
+        CREATE TABLE parted (id int) PARTITION BY RANGE (id);
+        CREATE TABLE parted_1 PARTITION OF parted DEFAULT;
+        ALTER TABLE whole REPLICA IDENTITY FULL;
+        ALTER TABLE nothing REPLICA IDENTITY NOTHING;
+        ALTER TABLE by_index REPLICA IDENTITY USING INDEX \"By number\";
+        ALTER TABLE parted_1 REPLICA IDENTITY FULL;
+        INSERT INTO whole SELECT i, repeat(md5(i::text), 6) FROM generate_series(1, 3000) i;
+        INSERT INTO plain SELECT * FROM whole;
+        ANALYZE;
+    ";
+    let query = "SELECT string_agg(concat_ws(' ', c.oid::regclass, relreplident, indexrelid::regclass), ' / ' ORDER BY c.oid::regclass::text)
+                   FROM pg_class c LEFT JOIN pg_index i ON i.indrelid = c.oid AND i.indisreplident
+                  WHERE c.oid >= 16384 AND relkind IN ('r', 'p')";
+    for release in RELEASES {
+        let settings = [("wal_level", "logical"), ("autovacuum", "off"), ("full_page_writes", "off")];
+        let server = Server::start(spec(release, &settings));
+        let (schema, identities) = copied(&server, original, query);
+        for identity in ["by_index i \"By number\"", "nothing n", "parted d", "parted_1 f", "plain d", "whole f"] {
+            assert!(identities.contains(identity), "{release}: {identities}");
+        }
+        let outcome = migrated(&server, &schema, "DELETE FROM whole; DELETE FROM plain");
+        let wal = |place: usize| outcome.statements[place].measured[0].runs[0].wal;
+        // The notes have 192 characters.
+        assert!(wal(0) > wal(1) + 3000 * 150, "{release}: {} bytes, {} bytes", wal(0), wal(1));
     }
 }
