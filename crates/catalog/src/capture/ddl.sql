@@ -102,8 +102,8 @@ WITH tables AS (
            || CASE WHEN a.attcollation <> t.typcollation AND a.attcollation <> 0
                    THEN (SELECT format(' COLLATE %I.%I', n.nspname, k.collname) FROM pg_collation k
                            JOIN pg_namespace n ON n.oid = k.collnamespace WHERE k.oid = a.attcollation)
-                   ELSE '' END
-           || CASE WHEN a.attidentity <> ''
+                   ELSE '' END AS data_type,
+           CASE WHEN a.attidentity <> ''
                    THEN format(' GENERATED %s AS IDENTITY%s', CASE a.attidentity WHEN 'a' THEN 'ALWAYS' ELSE 'BY DEFAULT' END,
                                (SELECT ' ' || y.options FROM identities y WHERE y.attrelid = a.attrelid AND y.attnum = a.attnum))
                    WHEN a.attgenerated <> ''
@@ -113,7 +113,7 @@ WITH tables AS (
                    ELSE '' END
            || CASE WHEN NOT a.attnotnull OR NOT u.convalidated THEN ''
                    WHEN u.conislocal THEN format(' CONSTRAINT %I NOT NULL', u.conname)
-                   ELSE ' NOT NULL' END AS definition
+                   ELSE ' NOT NULL' END AS options
       FROM pg_attribute a JOIN tables c ON c.oid = a.attrelid JOIN pg_type t ON t.oid = a.atttypid
       LEFT JOIN pg_attrdef d ON d.adrelid = a.attrelid AND d.adnum = a.attnum
       LEFT JOIN not_nulls u ON u.conrelid = a.attrelid AND u.attnum = a.attnum
@@ -154,8 +154,14 @@ WITH tables AS (
         WHEN 'r' THEN format('CREATE TYPE %s AS RANGE (subtype = %s)', t.name,
              (SELECT format_type(r.rngsubtype, NULL) FROM pg_range r WHERE r.rngtypid = t.oid))
         ELSE format('CREATE TYPE %s AS (%s)', t.name,
-             (SELECT string_agg(format('%I %s', a.attname, format_type(a.atttypid, a.atttypmod)), ', ' ORDER BY a.attnum)
-                FROM pg_attribute a WHERE a.attrelid = t.typrelid AND a.attnum > 0 AND NOT a.attisdropped)) END
+             (SELECT string_agg(format('%I %s', a.attname, format_type(a.atttypid, a.atttypmod)) || coalesce(k.clause, ''), ', ' ORDER BY a.attnum)
+                FROM pg_attribute a JOIN pg_type y ON y.oid = a.atttypid
+                -- Those of PostgreSQL, and of columns: the copy has no others.
+                LEFT JOIN (SELECT k.oid, format(' COLLATE %I.%I', n.nspname, k.collname) AS clause
+                             FROM pg_collation k JOIN pg_namespace n ON n.oid = k.collnamespace
+                            WHERE n.nspname = 'pg_catalog' OR k.oid IN (SELECT oid FROM collations)) k
+                  ON k.oid = a.attcollation AND a.attcollation <> y.typcollation
+               WHERE a.attrelid = t.typrelid AND a.attnum > 0 AND NOT a.attisdropped)) END
       FROM types t
      WHERE (t.typtype IN ('d', 'r') OR t.typtype = 'c' AND EXISTS (SELECT FROM pg_class c WHERE c.oid = t.typrelid AND c.relkind = 'c'))
        AND t.oid NOT IN (SELECT objid FROM owned WHERE classid = 'pg_type'::regclass)
@@ -177,7 +183,11 @@ WITH tables AS (
            || CASE WHEN t.relispartition
                    THEN (SELECT format(' PARTITION OF %s %s', i.inhparent::regclass, pg_get_expr(t.relpartbound, t.oid))
                            FROM pg_inherits i WHERE i.inhrelid = t.oid)
-                   ELSE format(E' (\n    %s\n)', (SELECT string_agg(c.definition, E',\n    ' ORDER BY c.attnum)
+                   WHEN t.reloftype <> 0
+                   THEN (SELECT ' OF ' || y.name FROM types y WHERE y.oid = t.reloftype)
+                        || coalesce((SELECT E' (\n    ' || string_agg(format('%I WITH OPTIONS%s', c.attname, c.options), E',\n    ' ORDER BY c.attnum) || E'\n)'
+                                       FROM columns c WHERE c.attrelid = t.oid AND c.options <> ''), '')
+                   ELSE format(E' (\n    %s\n)', (SELECT string_agg(c.data_type || c.options, E',\n    ' ORDER BY c.attnum)
                                                    FROM columns c WHERE c.attrelid = t.oid AND NOT c.is_inherited))
                         || coalesce((SELECT ' INHERITS (' || string_agg(p.inhparent::regclass::text, ', ' ORDER BY p.inhseqno) || ')'
                                        FROM parents p WHERE p.inhrelid = t.oid), '') END

@@ -1,7 +1,8 @@
 //! Properties of tables that the copy of a database keeps.
 
+use ddl::find::LockMode;
 use ddl::{Amount, Outcome, Request, Schema};
-use testkit::{RELEASES, Server, block_on, spec};
+use testkit::{RELEASES, Server, assert_says, block_on, spec};
 
 use crate::support::{measured, request, server};
 
@@ -94,5 +95,37 @@ fn replica_identity_is_that_of_the_original() {
         let wal = |place: usize| outcome.statements[place].measured[0].runs[0].wal;
         // The notes have 192 characters.
         assert!(wal(0) > wal(1) + 3000 * 150, "{release}: {} bytes, {} bytes", wal(0), wal(1));
+    }
+}
+
+/// A change of the type locks its tables.
+#[test]
+fn typed_tables_are_typed_in_the_copy() {
+    let original = "
+        CREATE TYPE pair AS (a int, b text COLLATE \"C\");
+        CREATE TABLE of_pair OF pair (a WITH OPTIONS DEFAULT 3 NOT NULL, PRIMARY KEY (a));
+        CREATE TABLE without_options OF pair;
+        CREATE TABLE parted OF pair PARTITION BY LIST (a);
+        CREATE TABLE parted_1 PARTITION OF parted DEFAULT;
+        INSERT INTO of_pair SELECT i, i FROM generate_series(1, 300) i;
+        ANALYZE;
+    ";
+    let query = "SELECT string_agg(concat_ws(' ', attrelid::regclass, c.reloftype::regtype, attname, attnotnull, attcollation::regcollation,
+                                             pg_get_expr(adbin, adrelid)), ' / ' ORDER BY attrelid::regclass::text, attnum)
+                   FROM pg_attribute a JOIN pg_class c ON c.oid = attrelid LEFT JOIN pg_attrdef ON adrelid = attrelid AND adnum = attnum
+                  WHERE c.oid >= 16384 AND c.relkind IN ('r', 'p') AND attnum > 0";
+    for release in RELEASES {
+        let server = server(release);
+        let (schema, columns) = copied(&server, original, query);
+        assert!(columns.contains("of_pair pair a t - 3 / of_pair pair b f \"C\""), "{columns}");
+        let outcome = migrated(&server, &schema, "ALTER TYPE pair ADD ATTRIBUTE d int CASCADE");
+        let found = outcome.statements[0].found.as_ref().unwrap();
+        let mut strong = found.locks.iter().filter(|lock| lock.mode == LockMode::AccessExclusive);
+        assert!(strong.any(|lock| lock.relation == "of_pair"), "{release}: {found:#?}");
+        succeeds(&server, &schema, "ALTER TABLE of_pair NOT OF");
+        let migration = "ALTER TYPE pair ADD ATTRIBUTE d int";
+        let request = Request { schema, ..request("", migration, Amount::AsOriginal) };
+        let error = measured(&server, &request).unwrap_err().to_string();
+        assert_says(&error, &["statement 1 ", "because it is the type of a typed table"]);
     }
 }
