@@ -192,7 +192,10 @@ WITH tables AS (
                         || coalesce((SELECT ' INHERITS (' || string_agg(p.inhparent::regclass::text, ', ' ORDER BY p.inhseqno) || ')'
                                        FROM parents p WHERE p.inhrelid = t.oid), '') END
            || CASE WHEN t.relkind = 'p' THEN ' PARTITION BY ' || pg_get_partkeydef(t.oid) ELSE '' END
-           || CASE WHEN t.reloptions IS NOT NULL THEN format(' WITH (%s)', array_to_string(t.reloptions, ', ')) ELSE '' END
+           || coalesce((SELECT ' WITH (' || string_agg(o.parameter, ', ') || ')'
+                          FROM (SELECT unnest(t.reloptions) AS parameter
+                                UNION ALL
+                                SELECT 'toast.' || unnest(x.reloptions) FROM pg_class x WHERE x.oid = t.reltoastrelid) o), '')
       FROM tables t JOIN depths d ON d.oid = t.oid
     UNION ALL
     SELECT 9, (d.depth << 32) + c.attrelid::int8, format('ALTER TABLE %s ALTER %I %s', t.name, c.attname, x.action)
@@ -226,9 +229,22 @@ WITH tables AS (
     SELECT 14, s.oid::int8, pg_get_statisticsobjdef(s.oid)
       FROM pg_statistic_ext s JOIN tables t ON t.oid = s.stxrelid
     UNION ALL
-    SELECT 15, a.attrelid::int8 * 2000 + a.attnum, format('ALTER TABLE %s ALTER %I SET STATISTICS %s', t.name, a.attname, a.attstattarget)
-      FROM pg_attribute a JOIN tables t ON t.oid = a.attrelid
-     WHERE a.attnum > 0 AND NOT a.attisdropped AND a.attstattarget >= 0
+    SELECT 15, s.oid::int8, format('ALTER STATISTICS %I.%I SET STATISTICS %s', n.nspname, s.stxname, s.stxstattarget)
+      FROM pg_statistic_ext s JOIN tables t ON t.oid = s.stxrelid JOIN pg_namespace n ON n.oid = s.stxnamespace
+     WHERE s.stxstattarget >= 0
+    UNION ALL
+    -- Of this table alone: its partitions and children have their own.
+    SELECT 15, a.attrelid::int8 * 2000 + a.attnum, format('ALTER TABLE ONLY %s ALTER %I %s', t.name, a.attname, x.action)
+      FROM pg_attribute a JOIN tables t ON t.oid = a.attrelid JOIN pg_type y ON y.oid = a.atttypid
+      CROSS JOIN LATERAL (VALUES
+          (a.attstattarget >= 0, format('SET STATISTICS %s', a.attstattarget)),
+          (a.attoptions IS NOT NULL, format('SET (%s)', array_to_string(a.attoptions, ', '))),
+          (a.attstorage <> y.typstorage,
+           'SET STORAGE ' || CASE a.attstorage WHEN 'p' THEN 'PLAIN' WHEN 'e' THEN 'EXTERNAL' WHEN 'm' THEN 'MAIN' ELSE 'EXTENDED' END),
+          -- From PostgreSQL 14 on.
+          (to_jsonb(a) ->> 'attcompression' IN ('p', 'l'),
+           'SET COMPRESSION ' || CASE to_jsonb(a) ->> 'attcompression' WHEN 'l' THEN 'lz4' ELSE 'pglz' END)) x (is_own, action)
+     WHERE a.attnum > 0 AND NOT a.attisdropped AND x.is_own
     UNION ALL
     -- The index of a partition that belongs to one of its parent may have another name in the copy.
     SELECT 16, t.oid::int8, format('ALTER TABLE ONLY %s REPLICA IDENTITY %s', t.name,
@@ -238,5 +254,9 @@ WITH tables AS (
        AND NOT EXISTS (SELECT FROM pg_inherits h WHERE h.inhrelid = x.indexrelid)
       LEFT JOIN pg_class i ON i.oid = x.indexrelid
      WHERE t.relreplident IN ('f', 'n') OR t.relreplident = 'i' AND i.oid IS NOT NULL
+    UNION ALL
+    SELECT 16, x.indexrelid::int8, format('ALTER TABLE %s CLUSTER ON %I', t.name, i.relname)
+      FROM pg_index x JOIN tables t ON t.oid = x.indrelid JOIN pg_class i ON i.oid = x.indexrelid
+     WHERE x.indisclustered AND NOT EXISTS (SELECT FROM pg_inherits h WHERE h.inhrelid = x.indexrelid)
 )
 SELECT sql FROM statements ORDER BY step, place

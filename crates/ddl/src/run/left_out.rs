@@ -1,5 +1,5 @@
-//! Statements of the schema that pgrig leaves out, because the server that measures lacks a role, a setting or an extension; and triggers that
-//! run while it fills the tables.
+//! Statements of the schema that pgrig leaves out, because the server that measures lacks a role, a setting, an extension or a method of
+//! compression; and triggers that run while it fills the tables.
 
 use fill::{Lack, SchemaTriggers, Skipped};
 use server::quote::shown;
@@ -49,6 +49,10 @@ fn warning(skipped: &Skipped, origin: &str) -> String {
         Lack::Extension => {
             ": install it on that server, or give --scratch with a server that has it".to_owned()
         }
+        Lack::Compression => {
+            ": to measure long values as the original stores them, give --scratch with a server that has it"
+                .to_owned()
+        }
     };
     skipped.sentence(origin) + &remedy
 }
@@ -72,7 +76,7 @@ fn may_make(skipped: &Skipped, message: &str) -> bool {
         // policy.c: get_relation_policy_oid.
         Lack::Role => skipped.statements.contains_key("CREATE POLICY") && message.starts_with("policy "),
         Lack::Extension => OF_EXTENSIONS.iter().any(|word| message.starts_with(word)),
-        Lack::Membership | Lack::Setting => false,
+        Lack::Membership | Lack::Setting | Lack::Compression => false,
     }
 }
 

@@ -4,7 +4,7 @@ use ddl::find::LockMode;
 use ddl::{Amount, Outcome, Request, Schema};
 use testkit::{RELEASES, Server, assert_says, block_on, spec};
 
-use crate::support::{measured, request, server};
+use crate::support::{Warned, measured, measured_by, request, server};
 
 /// The schema of a database `shop`, which these statements make. A database `copy` has the tables by the SQL of a capture: the query has
 /// the same result in both.
@@ -88,7 +88,9 @@ fn replica_identity_is_that_of_the_original() {
         let settings = [("wal_level", "logical"), ("autovacuum", "off"), ("full_page_writes", "off")];
         let server = Server::start(spec(release, &settings));
         let (schema, identities) = copied(&server, original, query);
-        for identity in ["by_index i \"By number\"", "nothing n", "parted d", "parted_1 f", "plain d", "whole f"] {
+        for identity in
+            ["by_index i \"By number\"", "nothing n", "parted d", "parted_1 f", "plain d", "whole f"]
+        {
             assert!(identities.contains(identity), "{release}: {identities}");
         }
         let outcome = migrated(&server, &schema, "DELETE FROM whole; DELETE FROM plain");
@@ -128,4 +130,70 @@ fn typed_tables_are_typed_in_the_copy() {
         let error = measured(&server, &request).unwrap_err().to_string();
         assert_says(&error, &["statement 1 ", "because it is the type of a typed table"]);
     }
+}
+
+const STORED: &str = "
+    CREATE TABLE stored (id int PRIMARY KEY, doc text, more jsonb, n int) WITH (fillfactor = 70, toast.autovacuum_enabled = false);
+    ALTER TABLE stored ALTER doc SET STORAGE EXTERNAL, ALTER more SET STORAGE MAIN, ALTER n SET (n_distinct = 5),
+        ALTER n SET STATISTICS 33, CLUSTER ON stored_pkey;
+    CREATE STATISTICS of_stored ON id, n FROM stored;
+    ALTER STATISTICS of_stored SET STATISTICS 44;
+    CREATE TABLE parted (id int, doc text) PARTITION BY RANGE (id);
+    CREATE TABLE parted_1 PARTITION OF parted DEFAULT;
+    ALTER TABLE ONLY parted ALTER doc SET STORAGE EXTERNAL;
+    INSERT INTO stored (id, n) SELECT i, i % 5 FROM generate_series(1, 300) i;
+    ANALYZE;
+";
+
+#[test]
+fn storage_and_options_are_those_of_the_original() {
+    // A target is -1 or NULL if there is none, by the version.
+    let query = "
+        SELECT concat_ws(' / ',
+            (SELECT string_agg(concat_ws(' ', attrelid::regclass, attname, attstorage, attoptions, nullif(attstattarget, -1),
+                                         to_jsonb(a) ->> 'attcompression'), ' / ' ORDER BY attrelid::regclass::text, attnum)
+               FROM pg_attribute a WHERE attrelid IN ('stored'::regclass, 'parted'::regclass, 'parted_1'::regclass) AND attnum > 0),
+            (SELECT concat_ws(' ', c.reloptions, t.reloptions) FROM pg_class c JOIN pg_class t ON t.oid = c.reltoastrelid
+              WHERE c.oid = 'stored'::regclass),
+            (SELECT string_agg(indexrelid::regclass::text, ' ') FROM pg_index WHERE indisclustered AND indrelid >= 16384),
+            (SELECT concat_ws(' ', stxname, stxstattarget) FROM pg_statistic_ext))";
+    for release in RELEASES {
+        let server = server(release);
+        let compressed = if release < 14 { "" } else { "ALTER TABLE stored ALTER more SET COMPRESSION pglz" };
+        let (schema, found) = copied(&server, &format!("{STORED}{compressed}"), query);
+        for part in [
+            "stored doc e",
+            "stored more m",
+            "stored n p {n_distinct=5} 33",
+            "parted doc e",
+            "parted_1 doc x",
+            "{fillfactor=70} {autovacuum_enabled=false}",
+            " / stored_pkey / of_stored 44",
+        ] {
+            assert!(found.contains(part), "{release}: {part}: {found}");
+        }
+        succeeds(&server, &schema, "CLUSTER stored");
+    }
+}
+
+/// Servers before PostgreSQL 14 compress by one method only.
+#[test]
+fn compression_that_the_server_lacks_is_left_out_with_a_warning() {
+    let (newer, earlier) = (server(18), server(13));
+    newer.sql("CREATE DATABASE shop");
+    let schema = block_on(async {
+        let shop = newer.connect("shop").await;
+        let compressed = format!("{STORED}ALTER TABLE stored ALTER more SET COMPRESSION pglz");
+        shop.client.batch_execute(&compressed).await.unwrap();
+        Schema::of_database(&shop, "shop").await.unwrap()
+    });
+    let request = Request { schema, ..request("", "ALTER TABLE stored ADD a int", Amount::AsOriginal) };
+    let mut warned = Warned::default();
+    let outcome = measured_by(&earlier, &request, &mut warned).unwrap();
+    assert!(outcome.failed().next().is_none(), "{:#?}", outcome.statements);
+    let warnings = warned.0.join(" / ");
+    assert_says(
+        &warnings,
+        &["has no compression of columns by pglz, so pgrig skipped 1 × SET COMPRESSION of database shop"],
+    );
 }

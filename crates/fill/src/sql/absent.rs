@@ -1,4 +1,4 @@
-//! Finds names in a dump that the server does not have: roles, settings and extensions. Statements
+//! Finds names in a dump that the server does not have: roles, settings, extensions and methods of compression. Statements
 //! that concern only those are left out, so that a dump of another server can create its tables
 //! here.
 
@@ -52,6 +52,8 @@ pub enum Lack {
     Setting,
     /// Extensions.
     Extension,
+    /// Methods of compression.
+    Compression,
 }
 
 impl Skipped {
@@ -62,6 +64,7 @@ impl Skipped {
             Lack::Membership => "this role may not give objects to",
             Lack::Setting => "the server has no setting",
             Lack::Extension => "the server has no extension",
+            Lack::Compression => "the server has no compression of columns by",
         };
         let kinds = self.statements.iter().map(|(kind, count)| format!("{count} × {kind}"));
         let kinds: Vec<String> = kinds.collect();
@@ -73,7 +76,7 @@ impl Skipped {
         let remedy = match self.lack {
             Lack::Role => ": give --create-roles to create the roles",
             Lack::Membership => ": connect as a superuser, or as a member of that role",
-            Lack::Setting | Lack::Extension => "",
+            Lack::Setting | Lack::Extension | Lack::Compression => "",
         };
         self.sentence(script) + remedy
     }
@@ -102,6 +105,7 @@ impl Lack {
             Self::Role | Self::Membership => of.roles(),
             Self::Setting => of.setting(),
             Self::Extension => of.extension(),
+            Self::Compression => of.compression(),
         }
     }
 }
@@ -120,6 +124,7 @@ enum Names {
     Roles(Vec<String>),
     Setting(String),
     Extension(String),
+    Compression(String),
 }
 
 /// Adapts a script to the server. With `create_roles` missing roles are created instead.
@@ -144,7 +149,7 @@ pub(crate) async fn adapted(
     let row = ask(
         connection,
         include_str!("absent.sql"),
-        &[&names(Names::roles), &names(Names::setting), &names(Names::extension)],
+        &[&names(Names::roles), &names(Names::setting), &names(Names::extension), &names(Names::compression)],
     )
     .await?;
     let absent = |column: &str| row.get::<_, Vec<String>>(column);
@@ -154,6 +159,7 @@ pub(crate) async fn adapted(
     }
     let missing = if create_roles { Vec::new() } else { roles };
     let (settings, extensions) = (absent("settings"), absent("extensions"));
+    let compressions = absent("compressions");
     let among = |some: &[String], names: &[String]| names.iter().any(|name| some.contains(name));
     let is_out = |statement: &Statement| match &statement.of {
         Names::Roles(names) => {
@@ -161,6 +167,7 @@ pub(crate) async fn adapted(
         }
         Names::Setting(setting) => settings.contains(setting),
         Names::Extension(extension) => extensions.contains(extension),
+        Names::Compression(method) => compressions.contains(method),
     };
     let left_out: Vec<&Statement> = statements.iter().filter(|statement| is_out(statement)).collect();
     let kinds = [
@@ -168,6 +175,7 @@ pub(crate) async fn adapted(
         (Lack::Membership, &strangers),
         (Lack::Setting, &settings),
         (Lack::Extension, &extensions),
+        (Lack::Compression, &compressions),
     ];
     let skipped = kinds.into_iter().filter_map(|(lack, names)| Skipped::of(lack, names, &left_out));
     unchanged.skipped = skipped.collect();
@@ -202,6 +210,10 @@ impl Names {
 
     fn extension(&self) -> &[String] {
         if let Self::Extension(name) = self { std::slice::from_ref(name) } else { &[] }
+    }
+
+    fn compression(&self) -> &[String] {
+        if let Self::Compression(method) = self { std::slice::from_ref(method) } else { &[] }
     }
 }
 
@@ -268,9 +280,15 @@ fn named(items: &[Item]) -> Option<(&'static str, Names)> {
         return with_roles("ALTER DEFAULT PRIVILEGES", of.into_iter().chain(to).collect());
     }
     if heads(&["alter"]) {
-        let [.., owner, to, role] = items else { return None };
-        let is_owner = owner.is("owner") && to.is("to");
-        return is_owner.then(|| with_roles("OWNER TO", roles(std::slice::from_ref(role)))).flatten();
+        return match items {
+            [.., owner, to, role] if owner.is("owner") && to.is("to") => {
+                with_roles("OWNER TO", roles(std::slice::from_ref(role)))
+            }
+            [.., set, compression, method] if set.is("set") && compression.is("compression") => {
+                Some(("SET COMPRESSION", Names::Compression(method.text.clone())))
+            }
+            _ => None,
+        };
     }
     if heads(&["grant"]) {
         return with_roles("GRANT", after("to").map(roles).unwrap_or_default());
@@ -366,6 +384,15 @@ mod tests {
             Some(("CREATE EXTENSION", vector()))
         );
         assert_eq!(only("COMMENT ON EXTENSION vector IS 'x'"), Some(("COMMENT ON EXTENSION", vector())));
+    }
+
+    #[test]
+    fn compression_of_a_column() {
+        let method = Names::Compression("lz4".to_owned());
+        assert_eq!(
+            only("ALTER TABLE ONLY public.t ALTER COLUMN \"set\" SET COMPRESSION lz4"),
+            Some(("SET COMPRESSION", method))
+        );
     }
 
     #[test]
