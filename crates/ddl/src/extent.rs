@@ -6,6 +6,8 @@ use model::{Facts, Model, Statistics, Values};
 
 /// Characters of texts that follow each other in the order of a column, at most, if the statistics have shorter ones: each text needs its place.
 const ORDERED: u32 = 8;
+/// Characters that a text has at least of which ANALYZE keeps no value: it has more than 1024 bytes, a character up to 4.
+const LONG: u32 = 257;
 
 /// The values of a column, as far as statistics tell.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -37,8 +39,12 @@ impl Extent {
     /// None if the statistics have no values.
     fn of(statistics: &Statistics, made: &Values) -> Option<Self> {
         let values = || statistics.common.iter().map(|(value, _)| value).chain(&statistics.bounds);
-        let longest = values().map(characters).max()?;
+        let has_values = values().next().is_some();
+        // ANALYZE leaves out values above 1 kB.
+        let are_long = !has_values && statistics.n_distinct < 0.0 && matches!(made, Values::Letters { .. });
+        let longest = values().map(characters).max().or(are_long.then_some(LONG))?;
         let numbers: Option<Vec<f64>> = values().map(|value| value.trim().parse().ok()).collect();
+        let numbers = numbers.filter(|_| has_values);
         let ends = |numbers: Vec<f64>| {
             // NaN is in no order.
             let numbers = || numbers.iter().copied().filter(|number| !number.is_nan());

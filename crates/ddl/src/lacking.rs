@@ -69,6 +69,17 @@ pub(crate) async fn schemas(connection: &Connection) -> Result<String, ConnectEr
     Ok(rows.iter().map(|row| row.get::<_, String>("sql") + "\n").collect())
 }
 
+/// The sentence for columns whose values are shorter in the copy; none without such columns.
+pub(crate) fn of_short_values(columns: &[String]) -> Option<String> {
+    (!columns.is_empty()).then(|| {
+        format!(
+            "these columns have shorter values in the copy, because pgrig makes none so long of their types, or under their constraints: {}. Sizes, \
+             WAL and times of their tables are too small. To measure with longer values, give --column SCHEMA.TABLE.COLUMN=SPEC",
+            columns.join(", ")
+        )
+    })
+}
+
 async fn rows(connection: &Connection, query: &str) -> Result<Vec<Row>, ConnectError> {
     match connection.client.query(query, &[]).await {
         Ok(rows) => Ok(rows),

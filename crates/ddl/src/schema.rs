@@ -210,7 +210,9 @@ impl Schema {
             schema.locale = Some(Locale::of_database(connection).await?);
             schema.bare = bare(connection).await?;
             schema.shares = shares(connection).await?;
+            let short = model::shortened(&facts, &model);
             schema.unseen = facts.unseen;
+            schema.unseen.extend(lacking::of_short_values(&short));
             schema.estimate_rows(connection).await?;
             schema.dependents = dependents::of_database(connection).await?;
             schema.triggers = RowTrigger::of_database(connection).await?;

@@ -197,3 +197,48 @@ fn compression_that_the_server_lacks_is_left_out_with_a_warning() {
         &["has no compression of columns by pglz, so pgrig skipped 1 × SET COMPRESSION of database shop"],
     );
 }
+
+/// ANALYZE keeps no values above 1 kB, and has the width of the pointer of a value in the TOAST table.
+#[test]
+fn long_texts_take_the_bytes_of_the_original() {
+    let original = "
+        CREATE TABLE inside (id int PRIMARY KEY, n int, doc text);
+        CREATE TABLE outside (id int PRIMARY KEY, n int, doc text NOT NULL);
+        CREATE TABLE listed (id int PRIMARY KEY, parts text[]);
+        ALTER TABLE inside ALTER doc SET STORAGE EXTERNAL;
+        INSERT INTO listed SELECT i, array(SELECT md5(i::text || j) FROM generate_series(1, 200) j) FROM generate_series(1, 300) i;
+        INSERT INTO inside SELECT i, i, repeat('abcdefgh ', 120) FROM generate_series(1, 3000) i;
+        INSERT INTO outside SELECT i, i, (SELECT string_agg(md5(i::text || j), '') FROM generate_series(1, 200) j) FROM generate_series(1, 3000) i;
+        ANALYZE;
+    ";
+    let query = "SELECT string_agg(concat_ws(' ', tablename, avg_width), ' / ' ORDER BY tablename) FROM pg_stats WHERE attname = 'doc'";
+    for release in RELEASES {
+        let server = server(release);
+        server.sql("CREATE DATABASE shop");
+        let (schema, widths, sizes) = block_on(async {
+            let shop = server.connect("shop").await;
+            shop.client.batch_execute(original).await.unwrap();
+            let widths: String = shop.client.query_one(query, &[]).await.unwrap().get(0);
+            let sizes =
+                "SELECT pg_total_relation_size('inside')::float8, pg_total_relation_size('outside')::float8";
+            let sizes = shop.client.query_one(sizes, &[]).await.unwrap();
+            let sizes: [f64; 2] = [sizes.get(0), sizes.get(1)];
+            (Schema::of_database(&shop, "shop").await.unwrap(), widths, sizes)
+        });
+        assert_eq!(widths, "inside 1084 / outside 18", "{release}");
+        let [short] = &schema.unseen[..] else { panic!("{release}: {:?}", schema.unseen) };
+        assert_says(short, &["shorter values in the copy", ": public.listed.parts. Sizes"]);
+        let migration = "ALTER TABLE inside ALTER n TYPE bigint; ALTER TABLE outside ALTER n TYPE bigint";
+        let outcome = migrated(&server, &schema, migration);
+        for (one, size) in outcome.statements.iter().zip(sizes) {
+            let bytes = one.measured[0].bytes as f64 / size;
+            // The rewrite writes all of the table to WAL.
+            let wal = one.measured[0].runs[0].wal as f64 / size;
+            assert!(
+                (0.75..1.33).contains(&bytes) && wal > 0.6,
+                "{release}: {bytes}, {wal}: {:#?}",
+                outcome.statements
+            );
+        }
+    }
+}

@@ -9,6 +9,8 @@ mod ranges;
 mod text;
 mod wide;
 
+use std::collections::BTreeMap;
+
 use fastrand::Rng;
 use rowgen::{Kind, Spec};
 
@@ -19,6 +21,8 @@ use self::places::{keys_in_order, texts_in_order};
 pub(crate) use self::ranges::bounds_of;
 pub(crate) use self::text::is_text;
 use self::text::{bytes_of, json};
+use self::wide::Wide;
+pub use self::wide::shortened;
 
 use crate::arrays;
 use crate::depend::{self, Node};
@@ -53,7 +57,10 @@ impl Model {
     /// The model of these facts.
     pub fn of(facts: &Facts, privacy: &Privacy) -> Self {
         let mut rng = Rng::with_seed(privacy.seed);
-        let tables = facts.tables.iter().map(|table| Maker { facts, table, privacy, rng: &mut rng }.table());
+        let tables = facts.tables.iter().map(|table| {
+            let wide = Wide::of_table(table);
+            Maker { facts, table, privacy, wide, rng: &mut rng }.table()
+        });
         Self {
             format: FORMAT,
             captured: facts.captured.clone(),
@@ -70,6 +77,8 @@ struct Maker<'a> {
     facts: &'a Facts,
     table: &'a TableFacts,
     privacy: &'a Privacy,
+    /// Widths of the columns that have values which ANALYZE does not keep.
+    wide: BTreeMap<String, Wide>,
     rng: &'a mut Rng,
 }
 
@@ -233,7 +242,7 @@ impl Maker<'_> {
             return self.numbers(kind, &without_chance(kind, statistics, self.table.counts(), nulls));
         }
         if matches!(kind, Kind::Json | Kind::Jsonb) {
-            return json(kind, statistics, self.width(kind, statistics));
+            return json(kind, statistics, self.wide.get(&facts.name));
         }
         if let (Kind::Array(element), true) = (kind, statistics.bounds.len() < 2) {
             let least = self.least(statistics);
@@ -262,7 +271,8 @@ impl Maker<'_> {
         }
         let mut values = random(kind, statistics);
         if let (Kind::Bytea, Values::Any { lengths, .. }) = (kind, &mut values) {
-            *lengths = Some(bytes_of(statistics, self.width(kind, statistics)));
+            let wide = self.wide.get(&facts.name).filter(|wide| wide.outside > 0.0);
+            *lengths = Some(bytes_of(statistics, wide.map_or(statistics.avg_width, Wide::width)));
         }
         values
     }

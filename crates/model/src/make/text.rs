@@ -3,7 +3,7 @@
 use rowgen::{Alphabet, Kind};
 
 use super::places::texts_in_order;
-use super::wide::is_wide;
+use super::wide::{Wide, has_toast};
 use super::{Maker, correlation, round};
 use crate::facts::{ColumnFacts, ColumnRole, Statistics};
 use crate::file::Values;
@@ -13,7 +13,7 @@ use crate::replace::{self, alphabet_of};
 const LONGEST: u32 = 1_000_000;
 
 /// Number of quantiles of a length.
-const QUANTILES: usize = 11;
+pub(super) const QUANTILES: usize = 11;
 
 /// Points between two quantiles of a length at which a width is computed.
 const BETWEEN: usize = 8;
@@ -26,8 +26,9 @@ impl Maker<'_> {
     pub(super) fn text(&mut self, facts: &ColumnFacts, kind: &Kind, statistics: &Statistics) -> Values {
         let Statistics { common, bounds, .. } = statistics;
         let is_unique = facts.role == ColumnRole::Unique;
-        let kept = self.is_kept(&facts.name);
-        let are_all_common = bounds.len() < 2 && !is_unique && !is_wide(kind, statistics);
+        let wide = self.wide.get(&facts.name).copied();
+        let kept = self.is_kept(&facts.name) && !(common.is_empty() && bounds.is_empty());
+        let are_all_common = bounds.len() < 2 && !is_unique && wide.is_none_or(|wide| wide.unknown <= 0.0);
         if kept || are_all_common {
             let each = (1.0 - common.iter().map(|(_, share)| share).sum::<f64>()).max(0.0)
                 / bounds.len().max(1) as f64;
@@ -52,12 +53,13 @@ impl Maker<'_> {
             texts_in_order(statistics).into_iter().map(|(_, place, share)| (place, share)).collect()
         };
         let distinct = if is_unique { -1.0 } else { statistics.n_distinct };
-        let lengths: Vec<usize> = if !facts.lengths.is_empty() {
-            facts.lengths.clone()
-        } else if bounds.len() > 1 {
-            bounds.iter().map(length).collect()
-        } else {
-            originals().map(length).collect()
+        let most = kind.characters();
+        let lengths = match wide {
+            _ if has_toast(self.table) && mean(&facts.lengths) > 2.0 * f64::from(statistics.avg_width) => {
+                unstretched(facts.lengths.clone(), most)
+            }
+            Some(wide) if facts.lengths.is_empty() => wide.lengths(inside(&wide, statistics), most),
+            _ => quantiles(known_lengths(facts, statistics), statistics.avg_width, most),
         };
         Values::Letters {
             distinct: if distinct == 0.0 { -1.0 } else { distinct },
@@ -67,16 +69,12 @@ impl Maker<'_> {
                 // A blank at the end is none.
                 Some(characters) => alphabet_of(std::iter::once(format!("{characters}x").as_str())),
                 // Their bytes in the TOAST table are known, so the texts must not be compressed.
-                None if is_wide(kind, statistics) => Alphabet::Mixed,
+                None if wide.is_some_and(|wide| wide.outside > 0.0) => Alphabet::Mixed,
                 None => alphabet_of(originals()),
             }
             .name()
             .to_owned(),
-            lengths: if self.has_toast() && mean(&facts.lengths) > 2.0 * f64::from(statistics.avg_width) {
-                unstretched(lengths, kind.characters())
-            } else {
-                quantiles(lengths, self.width(kind, statistics), kind.characters())
-            },
+            lengths,
         }
     }
 
@@ -87,19 +85,45 @@ impl Maker<'_> {
     }
 }
 
+/// The lengths of texts of a column, as far as they are known.
+fn known_lengths(facts: &ColumnFacts, statistics: &Statistics) -> Vec<usize> {
+    let Statistics { common, bounds, .. } = statistics;
+    if !facts.lengths.is_empty() {
+        facts.lengths.clone()
+    } else if bounds.len() > 1 {
+        bounds.iter().map(length).collect()
+    } else {
+        bounds.iter().chain(common.iter().map(|(value, _)| value)).map(length).collect()
+    }
+}
+
+/// The lengths of texts in the row, beside long ones elsewhere.
+fn inside(wide: &Wide, statistics: &Statistics) -> Vec<usize> {
+    let Statistics { common, bounds, .. } = statistics;
+    if bounds.len() > 1 {
+        return bounds.iter().map(length).collect();
+    }
+    wide.inside_lengths(common.iter().map(|(value, share)| (length(value), *share)))
+}
+
 /// One text in each document, so that documents are as long and as often equal as the original's.
-pub(super) fn json(kind: &Kind, statistics: &Statistics, width: u32) -> Values {
+pub(super) fn json(kind: &Kind, statistics: &Statistics, wide: Option<&Wide>) -> Values {
     // Header, two entries and a name; or braces, quotes and a name.
     let around = if *kind == Kind::Jsonb { 14 } else { 10 };
-    let length = usize::try_from(width.saturating_sub(around).max(1)).unwrap_or(1);
+    let short = |length: u32| length.saturating_sub(around).max(1);
+    let (alphabet, lengths) = match wide.filter(|wide| wide.outside > 0.0) {
+        // Words would be compressed.
+        Some(wide) => (Alphabet::Mixed, wide.lengths(wide.inside_lengths(std::iter::empty()), None)),
+        None => (Alphabet::Words, vec![statistics.avg_width]),
+    };
     let count = statistics.common.len().max(1) as f64;
     let place = |(at, (_, share)): (usize, &(String, f64))| ((at as f64 + 0.5) / count, round(*share));
     Values::Letters {
         distinct: if statistics.n_distinct == 0.0 { -1.0 } else { statistics.n_distinct },
         correlation: correlation(statistics),
         common: statistics.common.iter().enumerate().map(place).collect(),
-        alphabet: if is_wide(kind, statistics) { Alphabet::Mixed } else { Alphabet::Words }.name().to_owned(),
-        lengths: vec![u32::try_from(length).unwrap_or(1)],
+        alphabet: alphabet.name().to_owned(),
+        lengths: lengths.into_iter().map(short).collect(),
     }
 }
 

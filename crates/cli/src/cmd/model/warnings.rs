@@ -72,6 +72,14 @@ pub(super) fn of(model: &Model, facts: &Facts, role: &str) -> Vec<String> {
             ));
         }
     }
+    let short = model::shortened(facts, model);
+    if !short.is_empty() {
+        warnings.push(format!(
+            "these columns have shorter values in the copy, because pgrig makes none so long of their types, or under their constraints: {}. \
+             Their tables will be smaller than the original's",
+            short.join(", ")
+        ));
+    }
     warnings
 }
 
@@ -157,9 +165,8 @@ fn wide(table: &Table) -> Option<String> {
     let Bytes { heap, toast, .. } = table.bytes;
     (toast as f64 > TOASTED * (heap + toast) as f64).then(|| {
         format!(
-            "{}: {} of its values are in a TOAST table, and pg_stats has no lengths of them. In columns of which ANALYZE kept no value, all \
-             values of the copy have the same length, so that they take as many bytes; in others, they are shorter than in the original. To \
-             measure the lengths of texts, capture with --aggregates",
+            "{}: {} of its values are in a TOAST table, and pg_stats has no lengths of them. Such values of a column have about the same length \
+             in the copy, so that they take as many bytes. To measure the lengths of texts, capture with --aggregates",
             table.name,
             bytes(toast)
         )

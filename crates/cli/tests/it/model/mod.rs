@@ -16,6 +16,7 @@ mod scale;
 mod toast;
 mod types;
 mod values;
+mod wide;
 
 use std::collections::HashSet;
 use std::fs;
