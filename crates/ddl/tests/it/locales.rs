@@ -91,8 +91,9 @@ fn the_copy_has_the_locale_for_which_the_user_asks() {
     for release in RELEASES {
         let server = server(release);
         let of = |locale: &str| {
-            let schema = Schema::of_script(NAMES, "names.sql").unwrap();
-            Schema { asked_locale: Some(locale.parse().unwrap()), ..schema }
+            let mut schema = Schema::of_script(NAMES, "names.sql").unwrap();
+            schema.asked_locale = Some(locale.parse().unwrap());
+            schema
         };
         for (locale, class) in [("C", Class::CatalogOnly), ("C.UTF-8", Class::Scan)] {
             let (outcome, warnings) = told(&server, of(locale), LIKE);

@@ -322,7 +322,7 @@ mod tests {
     use crate::testing::{column, facts, strings};
 
     fn statistics(avg_width: u32, n_distinct: f64) -> Statistics {
-        Statistics { avg_width, n_distinct, ..Statistics::default() }
+        Statistics { n_distinct, avg_width, ..Statistics::default() }
     }
 
     /// The values of the columns of a table with 3,000 rows and so many bytes of TOAST.

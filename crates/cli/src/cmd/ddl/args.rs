@@ -261,7 +261,7 @@ fn is_path(text: &str) -> bool {
 /// The origin of the tables.
 pub(crate) enum Origin {
     /// A file was read.
-    Read(Schema),
+    Read(Box<Schema>),
     /// A database whose catalogs are to be read.
     Database(ServerChoice),
 }
@@ -334,12 +334,12 @@ impl DdlArgs {
         };
         if let Some(path) = &self.schema_file {
             let (text, name) = read("--schema-file", path)?;
-            return Ok(Origin::Read(Schema::of_script(&text, &name)?));
+            return Ok(Origin::Read(Box::new(Schema::of_script(&text, &name)?)));
         }
         if let Some(path) = &self.model {
             let (text, name) = read("--model", path)?;
             let model = Model::read(&text).map_err(|error| Usage(format!("--model {name}: {error}")))?;
-            return Ok(Origin::Read(Schema::of_model(&model, &name)?));
+            return Ok(Origin::Read(Box::new(Schema::of_model(&model, &name)?)));
         }
         let choice = ServerChoice {
             dbname: self.dbname.clone(),

@@ -46,7 +46,7 @@ pub(crate) fn run(arguments: &DdlArgs, printer: &Printer) -> Result<(), Failure>
     }
     let probes = arguments.probes()?;
     let schema = match arguments.origin()? {
-        Origin::Read(schema) => schema,
+        Origin::Read(schema) => *schema,
         Origin::Database(choice) => {
             let mut schema = None;
             let read = on_server(&choice, &mut Builder::new_current_thread(), printer, async |_, chosen| {

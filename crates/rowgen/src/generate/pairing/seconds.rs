@@ -15,7 +15,7 @@ pub(super) enum Seconds {
 
 /// A line on which each key has a length by its frequency.
 #[derive(Clone, Debug)]
-struct Line {
+pub(super) struct Line {
     /// Most rows that get different keys.
     rows: u64,
     /// Length of each key of a block.
