@@ -278,6 +278,7 @@ fn options_that_the_guides_name_exist() {
         "--tail",
         "--timeout",
         "--from-literal",
+        "--in-a-row",
         "--list",
         "--manifest-checksums",
         "--roles-only",
