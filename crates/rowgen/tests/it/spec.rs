@@ -212,7 +212,7 @@ fn few_rows_of_a_column_that_follows_another_one_have_its_own_correlation() {
     let of = |links: &str| with_rows(&format!("ranked('a',rows(0.6,1*400),0,links({links}),{statistics})"));
     for (links, wanted) in [
         ("", 0.6),
-        ("normal('b',0.7,0,0,rows(-0.2,1*400))", -0.2),
+        ("normal('b',0.7,0,0,rows(-0.1,1*400))", -0.1),
         ("cells('b',line(0,0.5),line(0,0.5),pairs(0:0*0.3,0:1*0.2,1:0*0.2,1:1*0.3),rows(0.35,1*400))", 0.35),
     ] {
         let found = of(links);

@@ -301,8 +301,8 @@ mod tests {
 
     #[test]
     fn many_buckets_with_too_little_room_keep_the_step() {
-        // Buckets have room for four and for two whole minutes in turns, and three values on average.
-        let bounds: Vec<i64> = (0..=100).map(|at| at * 180 + at % 2 * 60).collect();
+        // Buckets have room for four, two and three whole minutes in turns.
+        let bounds: Vec<i64> = (0..=100).map(|at| at * 180 + i64::from(at % 3 == 1) * 60).collect();
         let statistics = Statistics { distinct: 300.0, correlation: 0.0, values: units(&[], &bounds) };
         let made = made(&statistics, 8_000);
         assert!(made.iter().all(|value| value % 60 == 0));
