@@ -9,11 +9,11 @@ use crate::outcome::{Recovery, Trial};
 use crate::way::Way;
 
 /// Seconds differ more between runs than within one; the growth is for laws that hold less well the farther the size is.
-const OF_SECONDS: Least = Least { error: 0.15, growth: 0.06 };
+const OF_SECONDS: Least = Least { error: 0.15, growth: 0.06, absolute: 0.0 };
 /// Sizes of backups vary little, and their laws hold at any size.
-const OF_BYTES: Least = Least { error: 0.03, growth: 0.0 };
+const OF_BYTES: Least = Least { error: 0.03, growth: 0.0, absolute: 0.0 };
 /// The peak of disk space is read twice a second, and servers of base backups have whole segments of WAL.
-const OF_DISK: Least = Least { error: 0.05, growth: 0.02 };
+const OF_DISK: Least = Least { error: 0.05, growth: 0.02, absolute: 0.0 };
 /// Up to this multiple of the largest measured size, only its own trials count.
 pub(crate) const MEASURED: f64 = 1.02;
 /// The ratio of the largest size to the one before it (`plan.rs`).

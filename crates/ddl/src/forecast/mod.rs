@@ -19,11 +19,13 @@ use crate::request::STEP;
 
 /// Seconds: between runs, machines differ more than within one. Both are measured: with them, 77 to 81 of 90 intervals at 12 times
 /// the largest size held (`bench/ddl.py`).
-const OF_SECONDS: Least = Least { error: 0.15, growth: 0.06 };
-/// WAL and files vary little, and their laws hold at any size.
-const OF_BYTES: Least = Least { error: 0.03, growth: 0.0 };
+const OF_SECONDS: Least = Least { error: 0.15, growth: 0.06, absolute: 0.0 };
+/// Files vary little, and their laws hold at any size.
+const OF_BYTES: Least = Least { error: 0.03, growth: 0.0, absolute: 0.0 };
+/// The same holds for WAL, but for pages of catalogs that it has whole: their number and their free space vary.
+const OF_WAL: Least = Least { absolute: BLOCK as f64, ..OF_BYTES };
 /// Temporary files are read while they grow, a little before their end.
-const OF_TEMPORARY: Least = Least { error: 0.1, growth: 0.02 };
+const OF_TEMPORARY: Least = Least { error: 0.1, growth: 0.02, absolute: 0.0 };
 /// The term of the bytes alone: a sort writes each row once.
 const BYTES: [usize; 1] = [1];
 /// The size to measure is so many times that of the boundary from which on temporary files are written, which is known roughly.
@@ -70,7 +72,7 @@ pub(crate) fn forecast(
         figure(class, quantity, measured, (bytes as f64, rows as f64), limits, value, least)
     };
     let seconds = of(Quantity::Seconds, &|cost| cost.seconds, OF_SECONDS);
-    let wal = of(Quantity::Wal, &|cost| cost.wal as f64, OF_BYTES);
+    let wal = of(Quantity::Wal, &|cost| cost.wal as f64, OF_WAL);
     let space = space(spaces, bytes as f64, rows as f64);
     let temporary = temporary(class, spaces, (bytes as f64, rows as f64), limits);
     Some(Forecast { bytes, rows, seconds, wal, space, temporary })

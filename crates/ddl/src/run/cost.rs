@@ -92,8 +92,10 @@ pub(crate) async fn measure(
     statements: &[StatementOutcome],
     observer: &mut dyn Observer,
 ) -> Result<Run, ConnectError> {
+    // The first session of a new database makes a file of relations; in those after it, statements run as in a database in use.
+    let beside = Session::open(target).await?;
     let session = Session::open(migrating).await?;
-    let watcher = Watcher::new(Session::open(target).await?, session.pid().await?);
+    let watcher = Watcher::new(beside, session.pid().await?);
     let sampler =
         if has_spaces { Some(Sampler::begin(databases.outside(), target.dbname()).await?) } else { None };
     // Fills the session's caches of catalogs, which a new database has none of.

@@ -97,9 +97,11 @@ impl<'a> Look<'a> {
         databases: &'a Databases,
     ) -> Result<Self, ConnectError> {
         let outside = databases.outside();
+        // Not the first session of the database, as in the runs that are only timed.
+        let first = Session::open(target).await?;
         let session = Session::open(migrating).await?;
         let pid = session.pid().await?;
-        let watcher = Watcher::new(Session::open(target).await?, pid);
+        let watcher = Watcher::new(first, pid);
         let beside = Watcher::new(Session::open(outside).await?, pid);
         events::begin(&session).await?;
         let sampler = Sampler::begin(outside, target.dbname()).await?;

@@ -26,6 +26,8 @@ pub struct Least {
     pub error: f64,
     /// The error that is added (as independent errors add) for each factor of e between that size and the one of the forecast.
     pub growth: f64,
+    /// A standard error in the unit of the quantity, which is added, too.
+    pub absolute: f64,
 }
 
 /// A forecast of one quantity.
@@ -121,7 +123,8 @@ pub fn interval(points: &[Point], fit: &Fit, (bytes, rows): (f64, f64), least: L
     let value = fit.at(bytes, rows);
     let largest = points.iter().map(|point| point.bytes).fold(0.0, f64::max);
     let distance = (bytes / largest).ln().max(0.0);
-    let least = least.error.hypot(least.growth * distance);
+    let absolute = if value > 0.0 { least.absolute / value } else { 0.0 };
+    let least = least.error.hypot(least.growth * distance).hypot(absolute);
     let error = TWO_SIDED_90 * relative_error(points, fit, bytes).hypot(least);
     // As a factor: half as much is as far as twice as much.
     Figure::Value { value, low: value / (1.0 + error), high: value * (1.0 + error) }
