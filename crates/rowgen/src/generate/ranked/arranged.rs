@@ -4,6 +4,7 @@
 //! number, and a part of chance. How much the row number counts decides on the correlation.
 
 use super::super::order;
+use super::scaled;
 use crate::levels;
 use crate::random::Stream;
 use crate::ranking::Correlated;
@@ -58,6 +59,8 @@ impl<'a> Arranging<'a> {
                 stratum.cells.iter().copied().partition(|(at, _)| *at == of_nulls);
             let mut rows = stratum.rows.clone();
             let count = theirs.iter().map(|(_, count)| *count).sum::<usize>();
+            // Rounding can leave a row more than the pairs have.
+            let count = if count > 0 && cells.is_empty() { rows.len() } else { count };
             if count > 0 {
                 rows.sort_by_key(|row| stream.further().draw(*row as u64).next());
                 nulls.extend(rows.drain(..count.min(rows.len())));
@@ -74,7 +77,7 @@ impl<'a> Arranging<'a> {
 
     /// The ranks with the nearest correlation, and how far that is off. The part of the row number is found by false position (Illinois).
     fn nearest(&self, wanted: &Correlated) -> (f64, Vec<u64>) {
-        let values = levels::values(&wanted.levels, self.not_null() as u64);
+        let values = levels::values(&wanted.levels, self.not_null());
         let made = |part: f64| {
             let ranks = self.ranks(part);
             (self.correlation(&ranks, &values) - wanted.correlation, ranks)
@@ -105,8 +108,9 @@ impl<'a> Arranging<'a> {
         (best_off, best)
     }
 
-    fn not_null(&self) -> usize {
-        self.chance.len() - self.nulls.len()
+    /// The first rank of NULLs.
+    fn not_null(&self) -> u64 {
+        self.own[self.own.len() - 2]
     }
 
     /// The rank of each row, with a part of the row number from -1 to 1.
@@ -128,25 +132,29 @@ impl<'a> Arranging<'a> {
             for (at, count) in cells {
                 of_own[*at].extend(left.by_ref().take(*count));
             }
-            // None are left if the numbers of rows add up.
+            // Rows are left only by rounding.
             of_own[cells.last().map_or(0, |(at, _)| *at)].extend(left);
         }
         let mut ranks = vec![0; rows];
-        for (mut rows, first) in of_own.into_iter().zip(self.own) {
-            sort(&mut rows);
-            for (rank, (_, row)) in (*first..).zip(rows) {
-                ranks[row] = rank;
-            }
+        let nulls = self.nulls.iter().map(|row| (0.0, *row)).collect();
+        if let Some(last) = of_own.last_mut() {
+            *last = nulls;
         }
-        for (rank, row) in (self.not_null() as u64..).zip(&self.nulls) {
-            ranks[*row] = rank;
+        for (at, mut rows) in of_own.into_iter().enumerate() {
+            if at + 2 < self.own.len() {
+                sort(&mut rows);
+            }
+            let (first, width, count) = (self.own[at], self.own[at + 1] - self.own[at], rows.len() as u64);
+            for (place, (_, row)) in (0..).zip(rows) {
+                ranks[row] = first + scaled(place, width, count);
+            }
         }
         ranks
     }
 
     /// Correlation of row number and place in the order of the values, as ANALYZE computes it of rows that are not NULL.
     fn correlation(&self, ranks: &[u64], value: impl Fn(u64) -> u64) -> f64 {
-        let not_null = self.not_null() as u64;
+        let not_null = self.not_null();
         order::correlation(ranks.iter().filter(|rank| **rank < not_null).map(|rank| value(*rank)))
     }
 }
@@ -210,6 +218,21 @@ mod tests {
         }
         let found = correlation(&places);
         assert!((found - 0.7).abs() < 0.004, "{found}");
+    }
+
+    /// A row more lies in each stratum than its pairs have.
+    #[test]
+    fn rows_left_by_rounding_stay_in_their_pairs() {
+        let strata = [
+            Stratum { rows: (0..51).collect(), cells: vec![(0, 50)] },
+            Stratum { rows: (51..102).collect(), cells: vec![(1, 50)] },
+            Stratum { rows: (102..153).collect(), cells: vec![(2, 50)] },
+        ];
+        let wanted = Correlated { correlation: 0.9, levels: Vec::new() };
+        let ranks = arranged(&strata, &[0, 50, 100, 150], &wanted, Stream::new(3, &STREAM));
+        for (row, rank) in (0..).zip(ranks) {
+            assert_eq!(rank / 50, row / 51, "{row}");
+        }
     }
 
     #[test]
