@@ -13,6 +13,8 @@ use crate::ranking::Correlated;
 const TRIED: usize = 10;
 /// Rows below which more than one stream is tried.
 const FEW: usize = 1_000;
+/// Most streams that are tried besides the first one.
+const MOST: usize = 64;
 const NEAR: f64 = 0.002;
 
 /// Rows in a stratum of another column, and numbers of those that lie in strata of this column, in ascending order.
@@ -27,7 +29,7 @@ pub(super) fn arranged(strata: &[Stratum], own: &[u64], wanted: &Correlated, str
     let rows = strata.iter().map(|stratum| stratum.rows.len()).sum::<usize>();
     let mut stream = stream.further();
     let mut best: Option<(f64, Vec<u64>)> = None;
-    for _ in 0..=FEW / rows.max(1) {
+    for _ in 0..=others(rows, own[own.len() - 2]) {
         let arranging = Arranging::new(strata, own, rows, stream);
         let found = arranging.nearest(wanted);
         if best.as_ref().is_none_or(|(off, _)| found.0 < *off) {
@@ -39,6 +41,11 @@ pub(super) fn arranged(strata: &[Stratum], own: &[u64], wanted: &Correlated, str
         stream = stream.further();
     }
     best.map(|(_, ranks)| ranks).unwrap_or_default()
+}
+
+/// Streams of random numbers that are tried if the first one is not near enough. Up to two values have one correlation in each direction.
+fn others(rows: usize, not_null: u64) -> usize {
+    if not_null < 3 { 0 } else { (FEW / rows.max(1)).min(MOST) }
 }
 
 struct Arranging<'a> {
@@ -62,7 +69,7 @@ impl<'a> Arranging<'a> {
             // Rounding can leave a row more than the pairs have.
             let count = if count > 0 && cells.is_empty() { rows.len() } else { count };
             if count > 0 {
-                rows.sort_by_key(|row| stream.further().draw(*row as u64).next());
+                rows.sort_by_cached_key(|row| stream.further().draw(*row as u64).next());
                 nulls.extend(rows.drain(..count.min(rows.len())));
             }
             Stratum { rows, cells }
@@ -218,6 +225,14 @@ mod tests {
         }
         let found = correlation(&places);
         assert!((found - 0.7).abs() < 0.004, "{found}");
+    }
+
+    #[test]
+    fn few_values_that_have_no_correlation_are_arranged_once() {
+        assert_eq!([others(1, 1), others(2, 2), others(700, 2), others(2_000, 1_500)], [0; 4]);
+        assert_eq!([others(3, 3), others(20, 20), others(500, 500)], [64, 50, 2]);
+        assert_eq!(alone(1, 0, 1.0, &[]), [0]);
+        assert_eq!((alone(2, 0, 1.0, &[]), alone(2, 0, -1.0, &[])), (vec![0, 1], vec![1, 0]));
     }
 
     /// A row more lies in each stratum than its pairs have.
