@@ -231,7 +231,7 @@ fn pairs(name: &str, facts: &TableFacts, asked: Aggregates) -> Option<Question> 
     let named: Vec<String> =
         parts.iter().zip(&letters).map(|(part, letter)| format!("{} AS {letter}", part.sql())).collect();
     let mut sets = vec!["()".to_owned()];
-    let counted = parts.iter().zip(&letters).filter(|(part, _)| matches!(part.by, By::Counted | By::Stratum));
+    let counted = parts.iter().zip(&letters).filter(|(part, _)| !matches!(part.by, By::Null | By::There));
     sets.extend(counted.map(|(_, letter)| format!("({letter})")));
     for (at, one) in letters.iter().enumerate() {
         let others = letters.iter().zip(&parts).skip(at + 1).filter(|(_, other)| parts[at].is_paired(other));
