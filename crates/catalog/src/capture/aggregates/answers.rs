@@ -286,7 +286,7 @@ impl<'a> Counts<'a> {
                 Some((values[at].clone()?, count(row) / self.all))
             };
             let mut values: Vec<(String, f64)> = self.of_columns(&[at]).filter_map(value).collect();
-            values.sort_by(|one, other| other.1.total_cmp(&one.1));
+            values.sort_by(|one, other| other.1.total_cmp(&one.1).then_with(|| one.0.cmp(&other.0)));
             if listed >= ALL * self.all && !values.is_empty() {
                 statistics.n_distinct = values.len() as f64;
                 statistics.common = values;
