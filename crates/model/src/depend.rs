@@ -65,9 +65,10 @@ pub(crate) fn tie(columns: &mut [Column], nodes: &[Node], facts: &TableFacts, k:
         .filter_map(|pair| edge(pair, columns, nodes, rows, f64::from(k)))
         .filter(|edge| edge.information > LEAST)
         .collect();
+    let by_row: Vec<f64> = columns.iter().map(|column| of_row(column, facts.rows)).collect();
     let tied = |apart: &[usize]| {
         let mut columns = columns.to_vec();
-        let (depths, of_values) = follow(&mut columns, nodes, &edges, facts.rows, apart);
+        let (depths, of_values) = follow(&mut columns, nodes, &edges, &by_row, apart);
         let of_nulls = nulls::tie(&mut columns, nodes, facts, k, &depths);
         (columns, of_values + of_nulls)
     };
@@ -88,21 +89,20 @@ pub(crate) fn tie(columns: &mut [Column], nodes: &[Node], facts: &TableFacts, k:
 }
 
 /// Makes values follow other columns: each column's number of links from the row number, and the information of the tree, nats. No
-/// values follow columns of `apart` by pairs.
+/// values follow columns of `apart` by pairs. `by_row` has each column's mutual information with the row number.
 fn follow(
     columns: &mut [Column],
     nodes: &[Node],
     edges: &[Edge],
-    rows: u64,
+    by_row: &[f64],
     apart: &[usize],
 ) -> (Vec<usize>, f64) {
     let mut depths: Vec<Option<usize>> = vec![None; columns.len()];
     let mut all = 0.0;
     loop {
         let ranked = (0..columns.len()).filter(|&at| depths[at].is_none() && nodes[at].is_ranked);
-        let by_row =
-            ranked.map(|at| (at, of_row(&columns[at], rows))).max_by(|one, other| one.1.total_cmp(&other.1));
-        let Some((next, by_row)) = by_row else { break };
+        let most = ranked.map(|at| (at, by_row[at])).max_by(|one, other| one.1.total_cmp(&other.1));
+        let Some((next, from_row)) = most else { break };
         let joins = |edge: &Edge, (from, to): (usize, usize)| {
             depths[from].is_some_and(|depth| depth < MOST_LINKS)
                 && depths[to].is_none()
@@ -116,7 +116,7 @@ fn follow(
             .filter_map(|edge| Some((edge, ends(edge)?)))
             .max_by(|one, other| one.0.information.total_cmp(&other.0.information));
         match best {
-            Some((edge, (from, to))) if edge.information > by_row => {
+            Some((edge, (from, to))) if edge.information > from_row => {
                 let how = if from == edge.one { edge.how.clone() } else { edge.how.turned() };
                 columns[to].follows = Some(Follows { column: columns[from].name.clone(), how });
                 depths[to] = depths[from].map(|depth| depth + 1);
@@ -124,7 +124,7 @@ fn follow(
             }
             _ => {
                 depths[next] = Some(0);
-                all += by_row;
+                all += from_row;
             }
         }
     }
@@ -448,7 +448,9 @@ mod tests {
     /// The server returns the rows of the query in any order.
     #[test]
     fn pairs_with_equal_shares_are_the_same_in_any_order() {
-        let parts = || (0..17).flat_map(|one| (0..17).map(move |other| (Some(one), Some(other), 1.0 / 289.0)));
+        let parts = || {
+            (0..17).flat_map(|one| (0..17).map(move |other| (Some(one), Some(other), 1.0 / 289.0)))
+        };
         let weight = || Statistics {
             n_distinct: -1.0,
             bounds: strings(&["0", "250", "500", "1000"]),
