@@ -20,6 +20,8 @@ const MOST_COLUMNS: usize = 12;
 /// Columns of numbers and times that are cut into strata, and paired with columns of few values, with NULLs and with each other; and the strata.
 const MOST_CUT: usize = 6;
 const STRATA: usize = 16;
+// grouping() has at most 31 arguments; a column can have two: its values, and whether it is NULL.
+const _: () = assert!(2 * MOST_COLUMNS + MOST_CUT <= 31);
 /// Columns whose NULLs are paired.
 const MOST_WITH_NULLS: usize = 40;
 /// Different values that a column has at most whose values are paired; of others only NULL is.
