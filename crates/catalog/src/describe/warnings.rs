@@ -20,7 +20,9 @@ impl Design<'_> {
         for slot in self.slots.iter().filter(|slot| slot.role == Role::Unknown) {
             let (name, data_type) = (slot.name(), &slot.info.data_type.sql);
             let reason = if extension::values(&slot.info.data_type).is_some() {
-                format!("a condition or an expression uses it, and pgrig judges no values of type {data_type}")
+                format!(
+                    "a condition or an expression uses it, and pgrig judges no values of type {data_type}"
+                )
             } else {
                 format!("pgrig makes no values of type {data_type}")
             };
