@@ -114,6 +114,12 @@ async fn is_refused(client: &Client, query: &str) -> Result<bool, CatalogError> 
     Ok(is_refused)
 }
 
+/// Whether values are left in the column's own sequence; none if it has none, or one that repeats its values.
+pub(super) fn has_values_left(column: &ColumnInfo) -> Option<bool> {
+    let sequence = from_sequence(column.sequence.as_ref()?, &column.data_type.kind()?, None)?;
+    Some(sequence.count > 0)
+}
+
 fn from_sequence(sequence: &SequenceInfo, kind: &Kind, rows: Option<u64>) -> Option<FromSequence> {
     let SequenceInfo { next, increment: step, least, greatest, cycles, .. } = *sequence;
     if !matches!(kind, Kind::Int2 | Kind::Int4 | Kind::Int8) {

@@ -45,7 +45,7 @@ pub struct TableInfo {
     pub checks: Vec<CheckInfo>,
     /// Primary key, unique and exclusion constraints, unique indexes; the primary key first.
     pub keys: Vec<KeyInfo>,
-    /// Expressions of the other indexes, with the names of these.
+    /// Expressions of the other indexes, with the names of these; of a partial index, it is NULL outside of its predicate.
     #[serde(default)]
     pub(crate) expressions: Vec<CheckInfo>,
     /// Enforced foreign keys.

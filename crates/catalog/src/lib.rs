@@ -20,6 +20,7 @@
 //!   The bounds of partitions whose key is an expression are such conditions; so are expressions of generated columns and indexes
 //!   that raise errors for some values. `extension` has texts for types of extensions.
 //! - `partition_checks` makes CHECKs that only some partitions have conditions on all rows, or on those of these partitions.
+//! - `room` finds tables that may lack room for another row, by the catalogs alone.
 //! - `verify` loads a sample into a temporary table with the target's types and constraints, in a transaction that is
 //!   rolled back.
 //! - Unique keys are digits of the row number (`rowgen::Turn`): the column with the fewest values changes fastest, so an
@@ -47,6 +48,7 @@ mod planned;
 mod present;
 mod read;
 mod references;
+mod room;
 mod sample;
 mod slot;
 mod spec;

@@ -9,6 +9,7 @@ use super::error::CatalogError;
 use super::extension;
 use super::info::{ColumnInfo, ForeignKeyInfo, KeyElement, KeyInfo, Source, TableInfo, TypeShape};
 use super::looks;
+use super::mentioned::columns_in;
 use super::spec::Given;
 
 /// A column, its kind of values, and their origin.
@@ -43,7 +44,7 @@ pub(super) enum Role {
         /// The foreign key's name, if the row may reference any earlier row; otherwise it references itself.
         earlier: Option<String>,
     },
-    /// pgrig knows no values of the type, so the column is NULL.
+    /// pgrig knows no values of the type, or none that conditions allow, so the column is NULL.
     Unknown,
     /// pgrig chooses among the values that constraints leave.
     Free,
@@ -141,7 +142,9 @@ pub(super) fn slots<'a>(
     }
     send_something(&mut slots);
     for slot in slots.iter_mut().filter(|slot| slot.is_free() && !slot.known && !is_in_key(info, slot.info)) {
-        match extension::values(&slot.info.data_type) {
+        let values = extension::values(&slot.info.data_type);
+        // pgrig does not judge these values, but NULL fulfils conditions, and expressions of it are NULL.
+        match values.filter(|_| slot.info.not_null || !is_evaluated(info, slot.info)) {
             Some(values) if slot.info.not_null => slot.role = Role::Given(values),
             Some(values) => slot.role = Role::Given(nulled(values, slot.nulls)),
             None if slot.info.not_null => {}
@@ -289,6 +292,20 @@ fn points_elsewhere(info: &TableInfo, column: &ColumnInfo) -> bool {
 fn is_in_key(info: &TableInfo, column: &ColumnInfo) -> bool {
     let in_key = info.keys.iter().any(|key| key.columns().any(|name| name == column.name));
     in_key || info.foreign_keys.iter().any(|key| key.columns.contains(&column.name))
+}
+
+/// Whether the server evaluates conditions or expressions of the column: its domain's, the table's, those of indexes and of generated columns.
+fn is_evaluated(info: &TableInfo, column: &ColumnInfo) -> bool {
+    let generated = info.columns.iter().filter_map(|other| match &other.source {
+        Source::Generated { expression, .. } => Some(expression.as_str()),
+        _ => None,
+    });
+    let keys = info.keys.iter().flat_map(|key| &key.elements);
+    let keys = keys.filter_map(|element| element.expression.as_deref());
+    let checks = info.checks.iter().chain(&info.expressions).map(|check| check.expression.as_str());
+    let mut all = checks.chain(generated).chain(keys);
+    !column.data_type.domain_checks().is_empty()
+        || all.any(|expression| !columns_in(expression, &[column.name.as_str()]).is_empty())
 }
 
 fn gives_unique_values(source: &Source) -> bool {

@@ -65,9 +65,10 @@ pub(crate) fn tie(columns: &mut [Column], nodes: &[Node], facts: &TableFacts, k:
         .filter_map(|pair| edge(pair, columns, nodes, rows, f64::from(k)))
         .filter(|edge| edge.information > LEAST)
         .collect();
+    let by_row: Vec<f64> = columns.iter().map(|column| of_row(column, facts.rows)).collect();
     let tied = |apart: &[usize]| {
         let mut columns = columns.to_vec();
-        let (depths, of_values) = follow(&mut columns, nodes, &edges, facts.rows, apart);
+        let (depths, of_values) = follow(&mut columns, nodes, &edges, &by_row, apart);
         let of_nulls = nulls::tie(&mut columns, nodes, facts, k, &depths);
         (columns, of_values + of_nulls)
     };
@@ -88,21 +89,20 @@ pub(crate) fn tie(columns: &mut [Column], nodes: &[Node], facts: &TableFacts, k:
 }
 
 /// Makes values follow other columns: each column's number of links from the row number, and the information of the tree, nats. No
-/// values follow columns of `apart` by pairs.
+/// values follow columns of `apart` by pairs. `by_row` has each column's mutual information with the row number.
 fn follow(
     columns: &mut [Column],
     nodes: &[Node],
     edges: &[Edge],
-    rows: u64,
+    by_row: &[f64],
     apart: &[usize],
 ) -> (Vec<usize>, f64) {
     let mut depths: Vec<Option<usize>> = vec![None; columns.len()];
     let mut all = 0.0;
     loop {
         let ranked = (0..columns.len()).filter(|&at| depths[at].is_none() && nodes[at].is_ranked);
-        let by_row =
-            ranked.map(|at| (at, of_row(&columns[at], rows))).max_by(|one, other| one.1.total_cmp(&other.1));
-        let Some((next, by_row)) = by_row else { break };
+        let most = ranked.map(|at| (at, by_row[at])).max_by(|one, other| one.1.total_cmp(&other.1));
+        let Some((next, from_row)) = most else { break };
         let joins = |edge: &Edge, (from, to): (usize, usize)| {
             depths[from].is_some_and(|depth| depth < MOST_LINKS)
                 && depths[to].is_none()
@@ -116,7 +116,7 @@ fn follow(
             .filter_map(|edge| Some((edge, ends(edge)?)))
             .max_by(|one, other| one.0.information.total_cmp(&other.0.information));
         match best {
-            Some((edge, (from, to))) if edge.information > by_row => {
+            Some((edge, (from, to))) if edge.information > from_row => {
                 let how = if from == edge.one { edge.how.clone() } else { edge.how.turned() };
                 columns[to].follows = Some(Follows { column: columns[from].name.clone(), how });
                 depths[to] = depths[from].map(|depth| depth + 1);
@@ -124,7 +124,7 @@ fn follow(
             }
             _ => {
                 depths[next] = Some(0);
-                all += by_row;
+                all += from_row;
             }
         }
     }
@@ -237,8 +237,7 @@ fn edge(pair: &Pair, columns: &[Column], nodes: &[Node], rows: RowCounts, k: f64
             if !pairs.iter().any(|(one, other, _)| *one >= 0 && *other >= 0) {
                 return None;
             }
-            pairs.sort_by(|one, other| other.2.total_cmp(&one.2));
-            pairs.truncate(MOST_PAIRS);
+            keep_most(&mut pairs, MOST_PAIRS);
             let chance = pairs.len() as f64 / (2.0 * rows.read());
             (of_pairs(&pairs, ours, theirs)? - 2.0 * chance, How::Pairs { pairs })
         }
@@ -296,8 +295,7 @@ fn of_strata(
     if !pairs.iter().any(|(value, ..)| *value >= 0) {
         return None;
     }
-    pairs.sort_by(|one, other| other.2.total_cmp(&one.2));
-    pairs.truncate(MOST_PAIRS);
+    keep_most(&mut pairs, MOST_PAIRS);
     let theirs = (widths(cuts), theirs.nulls);
     let chance = pairs.len() as f64 / (2.0 * rows.read());
     let information = of_shares(&pairs, &(common(ours), ours.nulls), &theirs)? - 2.0 * chance;
@@ -322,13 +320,18 @@ fn of_parts(
         .filter(|(.., share)| share * rows.all as f64 >= k)
         .filter_map(|(one, other, share)| Some((place(*one)?, place(*other)?, round(*share))))
         .collect();
-    pairs.sort_by(|one, other| other.2.total_cmp(&one.2));
-    pairs.truncate(MOST_PARTS);
+    keep_most(&mut pairs, MOST_PARTS);
     let chance = pairs.len() as f64 / (2.0 * rows.read());
     let (one, other) = ((widths(&cuts.0), 0.0), (widths(&cuts.1), 0.0));
     let information = of_shares(&pairs, &one, &other)? - 2.0 * chance;
     let rounded = |cuts: &[f64]| cuts.iter().map(|cut| round(*cut)).collect();
     Some((information, How::Parts { cuts: rounded(&cuts.0), own_cuts: rounded(&cuts.1), pairs }))
+}
+
+/// Keeps so many pairs, those with the greatest shares first; of pairs with equal shares the first ones, whatever their order was.
+fn keep_most(pairs: &mut Vec<(i32, i32, f64)>, count: usize) {
+    pairs.sort_by(|one, other| other.2.total_cmp(&one.2).then((one.0, one.1).cmp(&(other.0, other.1))));
+    pairs.truncate(count);
 }
 
 /// Widths of the strata that end at cuts and at 1.
@@ -441,6 +444,33 @@ mod tests {
             parsed.spec.values(column.kind.as_ref().unwrap(), None).unwrap();
         }
     }
+
+    /// The server returns the rows of the query in any order.
+    #[test]
+    fn pairs_with_equal_shares_are_the_same_in_any_order() {
+        let parts = || {
+            (0..17).flat_map(|one| (0..17).map(move |other| (Some(one), Some(other), 1.0 / 289.0)))
+        };
+        let weight = || Statistics {
+            n_distinct: -1.0,
+            bounds: strings(&["0", "250", "500", "1000"]),
+            ..Statistics::default()
+        };
+        let columns = ["weight", "length"].map(|name| column(name, Kind::Int4, ColumnRole::Free, weight()));
+        let privacy = Privacy { k: 20, keep: Vec::new(), seed: 1 };
+        let model = Model::of(&facts(100_000, Vec::from(columns)), &privacy);
+        let [ours, theirs] = &model.tables[0].columns[..] else { panic!() };
+        let cuts: Vec<f64> = (1..17).map(|at| f64::from(at) / 17.0).collect();
+        let (cuts, rows) = ((cuts.clone(), cuts), RowCounts { all: 100_000, sampled: 30_000 });
+        let made = |shares: Vec<(Option<usize>, Option<usize>, f64)>| {
+            of_parts(&cuts, &shares, (ours, theirs), rows, 20.0).unwrap().1
+        };
+        let how = made(parts().collect());
+        assert_eq!(made(parts().rev().collect()), how);
+        let How::Parts { pairs, .. } = how else { panic!() };
+        assert_eq!((pairs.len(), pairs[0].0, pairs[0].1, pairs[127].0, pairs[127].1), (128, 0, 0, 7, 8));
+    }
+
     #[test]
     fn a_column_of_two_values_follows_another_one_rather_than_the_row_number() {
         let few = |name: &str, common: &[(&str, f64)]| {

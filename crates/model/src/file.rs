@@ -5,7 +5,7 @@ use serde::{Deserialize, Serialize};
 use thiserror::Error;
 
 /// Number of the format that this version writes, and the newest that it reads.
-pub(crate) const FORMAT: u32 = 5;
+pub(crate) const FORMAT: u32 = 6;
 
 /// A model of a database's data.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]

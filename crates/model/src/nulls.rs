@@ -141,7 +141,7 @@ fn predictors(pair: &Pair, columns: &[Column], nodes: &[Node], rows: RowCounts, 
         Joint::Parts { .. } | Joint::Rank(_) | Joint::Dependency(_) | Joint::Distinct(_) => Vec::new(),
     };
     for predictor in &mut found {
-        predictor.shares.sort_by(|one, other| other.1.total_cmp(&one.1));
+        predictor.shares.sort_by(|one, other| other.1.total_cmp(&one.1).then(one.0.cmp(&other.0)));
         predictor.shares.truncate(MOST_PAIRS);
     }
     found.retain(|predictor| predictor.of != predictor.by && !predictor.shares.is_empty());

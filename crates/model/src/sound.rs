@@ -331,3 +331,17 @@ impl Values {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn models_of_earlier_formats_are_read_and_of_later_ones_refused() {
+        let read = |format: u32| Model::read(&format!("format = {format}\n"));
+        for format in 4..=6 {
+            assert_eq!(read(format).map(|model| model.format), Ok(format));
+        }
+        assert_eq!(read(7), Err(ModelError::Newer(7)));
+    }
+}

@@ -56,16 +56,20 @@ pub fn information(untied: f64, levels: &[Level]) -> f64 {
     if share < LEAST {
         return entropy;
     }
-    let (mut begin, mut information) = (0.0, 0.0);
+    let (mut begin, mut at, mut information) = (0.0, 0, 0.0);
     while begin < 1.0 - 1e-9 {
         let end = (begin + share).min(1.0);
-        for range in &ranges {
+        while let Some(range) = ranges.get(at) {
             let both = range.end.min(end) - range.begin.max(begin);
             if both > 0.0 {
                 let all = range.end - range.begin;
                 let values = (range.values * both / all).max(1.0);
                 information += both * (both / values * range.values / all / (end - begin)).ln();
             }
+            if range.end >= end {
+                break;
+            }
+            at += 1;
         }
         begin = end;
     }

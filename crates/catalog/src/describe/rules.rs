@@ -35,17 +35,17 @@ impl Design<'_> {
     /// Expressions that raise an error for some values: of generated columns and of indexes.
     fn evaluated(&self) -> impl Iterator<Item = Rule<'_>> {
         let generated = self.info.columns.iter().filter_map(|column| match &column.source {
-            Source::Generated { expression, .. } => Some((column.name.as_str(), expression.as_str())),
+            Source::Generated { expression, .. } => Some((column.name.as_str(), expression.as_str(), None)),
             _ => None,
         });
         let keys = self.info.keys.iter().flat_map(|key| {
             let expressions = key.elements.iter().filter_map(|element| element.expression.as_deref());
-            expressions.map(move |expression| (key.name.as_str(), expression))
+            expressions.map(move |expression| (key.name.as_str(), expression, key.predicate.as_deref()))
         });
         let indexes = self.info.expressions.iter();
-        let indexes = indexes.map(|index| (index.name.as_str(), index.expression.as_str()));
-        let all = generated.chain(keys).chain(indexes).filter(|(_, expression)| may_fail(expression));
+        let indexes = indexes.map(|index| (index.name.as_str(), index.expression.as_str(), None));
+        let all = generated.chain(keys).chain(indexes).filter(|(_, expression, _)| may_fail(expression));
         let info = self.info;
-        all.map(move |(name, expression)| Rule::of_expression(info, name, expression))
+        all.map(move |(name, expression, predicate)| Rule::of_expression(info, name, expression, predicate))
     }
 }

@@ -1,6 +1,7 @@
 //! Warnings about columns and triggers of a table.
 
 use super::Design;
+use crate::extension;
 use crate::info::{ColumnInfo, Source};
 use crate::slot::{Role, has_sequence};
 use server::quote::{literal, shown};
@@ -18,8 +19,15 @@ impl Design<'_> {
         }
         for slot in self.slots.iter().filter(|slot| slot.role == Role::Unknown) {
             let (name, data_type) = (slot.name(), &slot.info.data_type.sql);
+            let reason = if extension::values(&slot.info.data_type).is_some() {
+                format!(
+                    "a condition or an expression uses it, and pgrig judges no values of type {data_type}"
+                )
+            } else {
+                format!("pgrig makes no values of type {data_type}")
+            };
             warnings.push(format!(
-                "column {name} is NULL, because pgrig makes no values of type {data_type}. For other values, give --column \
+                "column {name} is NULL, because {reason}. For other values, give --column \
                  '{name}=constant(VALUE)'"
             ));
         }

@@ -52,11 +52,28 @@ impl<'a> Rule<'a> {
         Self { origin: Origin::Bounds, ..Self::of_table(info, "the bounds of its partitions", bounds) }
     }
 
-    /// Of an expression that the server evaluates for each row: that of an index or of a generated column.
-    pub(crate) fn of_expression(info: &'a TableInfo, name: &'a str, expression: &'a str) -> Self {
+    /// Of an expression that the server evaluates for each row, or for those that fulfil the predicate: that of an index or of a generated column.
+    pub(crate) fn of_expression(
+        info: &'a TableInfo,
+        name: &'a str,
+        expression: &'a str,
+        predicate: Option<&'a str>,
+    ) -> Self {
+        let of_table = Self::of_table(info, name, expression);
         // It only has to have a value.
-        let sql = Cow::Owned(format!("num_nulls({expression}) >= 0"));
-        Self { sql, is_kept: false, origin: Origin::Expression, ..Self::of_table(info, name, expression) }
+        let has_value = format!("num_nulls({expression}) >= 0");
+        let (sql, others) = match predicate {
+            Some(predicate) => (
+                format!("CASE WHEN {predicate} THEN {has_value} ELSE true END"),
+                Self::of_table(info, name, predicate).columns,
+            ),
+            None => (has_value, Vec::new()),
+        };
+        let mut columns = of_table.columns;
+        columns.extend(others);
+        columns.sort_unstable();
+        columns.dedup();
+        Self { sql: Cow::Owned(sql), columns, is_kept: false, origin: Origin::Expression, ..of_table }
     }
 
     /// Of a condition on the table's rows.

@@ -131,9 +131,13 @@ WITH asked AS MATERIALIZED (
             OR NOT EXISTS (SELECT FROM pg_inherits h WHERE h.inhrelid = i.indexrelid))
      GROUP BY parts.relation
 ), expression_facts AS (
-    -- Of indexes that are no keys.
+    -- Of indexes that are no keys. A partial index has no expressions of other rows.
     SELECT parts.relation, jsonb_agg(jsonb_build_object(
-               'name', x.relname, 'expression', pg_get_indexdef(i.indexrelid, e, true)) ORDER BY x.relname, x.oid, e) AS facts
+               'name', x.relname,
+               'expression', CASE WHEN i.indpred IS NULL THEN pg_get_indexdef(i.indexrelid, e, true)
+                                  ELSE format('CASE WHEN %s THEN %s END', pg_get_expr(i.indpred, i.indrelid),
+                                              pg_get_indexdef(i.indexrelid, e, true)) END
+           ) ORDER BY x.relname, x.oid, e) AS facts
       FROM parts
       JOIN pg_index i ON i.indrelid = parts.oid
       JOIN pg_class x ON x.oid = i.indexrelid

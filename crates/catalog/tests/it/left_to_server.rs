@@ -85,6 +85,32 @@ fn types_of_extensions() {
     });
 }
 
+/// pgrig does not judge values of types of extensions: a column that may be NULL is NULL if the server evaluates an expression of it.
+#[test]
+fn types_of_extensions_under_conditions() {
+    on_each_release(async |database| {
+        database
+            .sql(
+                "CREATE EXTENSION ltree; CREATE EXTENSION hstore;
+                 CREATE DOMAIN tagged AS hstore CHECK (VALUE ? 'language');
+                 CREATE TABLE trees (id int PRIMARY KEY, deep ltree CHECK (nlevel(deep) > 5), tags tagged, long ltree, free ltree,
+                     tail ltree GENERATED ALWAYS AS (subpath(free, 5, 1)) STORED, plain ltree);
+                 CREATE INDEX ON trees (subpath(long, 5, 1));",
+            )
+            .await;
+        let described = database.fill("trees", 1_000).await.unwrap();
+        let warnings = described.warnings.join("\n");
+        for name in ["deep", "tags", "long", "free"] {
+            let reason = format!("column {name} is NULL, because a condition or an expression uses it");
+            assert_says(&warnings, &[&reason]);
+        }
+        assert!(!warnings.contains("plain"), "{warnings}");
+        let values = "SELECT count(deep) + count(tags) + count(long) + count(free) || ' ' || count(tail)
+                             || ' ' || (count(plain) > 800) FROM trees";
+        assert_eq!(database.value(values).await, "0 0 true");
+    });
+}
+
 /// pgrig makes addresses of version 4, points anywhere and ranges of any numbers, unless a condition asks for others.
 #[test]
 fn addresses_points_and_ranges_under_conditions() {

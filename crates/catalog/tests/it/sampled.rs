@@ -379,3 +379,25 @@ fn expressions_that_the_server_evaluates_raise_no_errors() {
         assert_eq!(database.value("SELECT count(DISTINCT during) > 1000 FROM stays").await, "true");
     });
 }
+
+/// The server evaluates the expressions of a partial index only for its rows.
+#[test]
+fn expressions_of_partial_indexes() {
+    on_each_release(async |database| {
+        database
+            .sql(
+                "CREATE TABLE carts (total int NOT NULL, items int NOT NULL CHECK (items BETWEEN 0 AND 1));
+                 CREATE INDEX ON carts ((total / items)) WHERE items > 0;
+                 CREATE TABLE offers (id int PRIMARY KEY, total int NOT NULL, items int NOT NULL CHECK (items = 0));
+                 CREATE INDEX ON offers ((total / items)) WHERE items > 0;
+                 CREATE UNIQUE INDEX ON offers (id, (total / items)) WHERE items > 0;",
+            )
+            .await;
+        for table in ["carts", "offers"] {
+            database.fill(table, 1_000).await.unwrap_or_else(|error| panic!("{table}: {error}"));
+        }
+        let empty = "SELECT count(*) > 100 FROM carts WHERE items = 0";
+        assert_eq!(database.value(empty).await, "true");
+        assert_eq!(database.value("SELECT count(*) FROM offers").await, "1000");
+    });
+}

@@ -343,3 +343,26 @@ fn columns_of_unknown_types_are_null_or_as_given() {
         database.fill_with("bound", 500, &["doc=cycle('1:1:','2:5:3')"]).await.unwrap();
     });
 }
+
+/// Tables with sequences and tables with foreign keys always have room for another row, as far as that does not depend on other tables.
+#[test]
+fn catalogs_tell_which_tables_may_be_full() {
+    on_each_release(async |database| {
+        database
+            .sql(
+                "CREATE TABLE codes (code text PRIMARY KEY CHECK (code IN ('a', 'b')));
+                 CREATE TABLE site (id int GENERATED ALWAYS AS IDENTITY PRIMARY KEY); CREATE UNIQUE INDEX ON site ((true));
+                 CREATE TABLE last (id int GENERATED ALWAYS AS IDENTITY (MAXVALUE 1) PRIMARY KEY); INSERT INTO last DEFAULT VALUES;
+                 CREATE TABLE small (id serial PRIMARY KEY CHECK (id < 3));
+                 CREATE TABLE people (id bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY, boss bigint REFERENCES people, code text);
+                 CREATE TABLE logs (id serial PRIMARY KEY, at timestamptz);
+                 CREATE TABLE used (code text UNIQUE REFERENCES codes);",
+            )
+            .await;
+        for table in ["codes", "site", "last", "small", "people", "logs", "used"] {
+            let info = TableInfo::read(database.client(), table, Scope::Idle).await.unwrap();
+            let may_be_full = ["codes", "site", "last", "small"].contains(&table);
+            assert_eq!(info.may_be_full(), may_be_full, "{table}");
+        }
+    });
+}

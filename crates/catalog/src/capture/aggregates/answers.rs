@@ -1,5 +1,7 @@
 //! Facts of a table from the results of the queries.
 
+use std::collections::HashMap;
+
 use model::{Joint, Pair, TableFacts};
 use tokio_postgres::Row;
 
@@ -130,6 +132,9 @@ fn classes(keys: &[(u64, u64)], all: u64, frequent: u64, k: u64) -> Vec<(f64, f6
 /// Least share of a column's rows that its counted values have, so that no others count.
 const ALL: f64 = 0.999;
 
+/// Greatest share of a value's rows with NULL in another column that counts as none.
+const NEVER: f64 = 0.01;
+
 /// Numbers of rows for combinations of values.
 struct Counts<'a> {
     parts: &'a [PairedColumn],
@@ -240,16 +245,26 @@ impl<'a> Counts<'a> {
         pairs
     }
 
-    /// Values of one column that no row has with NULL in the other one: at least k rows have them with other values, and fewer than k with NULL.
+    /// Values of one column that no row has with NULL in the other one, or hardly any: at least k rows have them with other values, and fewer than
+    /// k with NULL.
     fn absent(&self, (at, with): (usize, usize), there: &[Combination]) -> Vec<Combination> {
         let mut absent = Vec::new();
         for (of_nulls, of_values) in [(at, with), (with, at)] {
             let name = &self.parts[of_nulls].column;
             let is_there = |part: &PairedColumn| part.by == By::There && part.column == *name;
             let Some(part) = self.parts.iter().position(is_there) else { continue };
+            let texts = |row: &Row| row.get::<_, Vec<Option<String>>>("pair");
+            let all: HashMap<String, f64> = self
+                .of_columns(&[of_values])
+                .filter_map(|row| Some((texts(row)[of_values].take()?, count(row))))
+                .collect();
             for row in self.of_columns(&[of_values, part]) {
-                let values: Vec<Option<String>> = row.get("pair");
-                if let (Some(value), Some("f")) = (values[of_values].clone(), values[part].as_deref()) {
+                let mut values = texts(row);
+                let is_null = values[part].as_deref() != Some("f");
+                if let Some(value) = values[of_values].take()
+                    && !is_null
+                    && all.get(&value).is_some_and(|all| never_comes(all - count(row), *all))
+                {
                     let pair = if of_nulls == at { (None, Some(value)) } else { (Some(value), None) };
                     if !there.iter().any(|(one, other, _)| (one, other) == (&pair.0, &pair.1)) {
                         absent.push((pair.0, pair.1, 0.0));
@@ -271,7 +286,7 @@ impl<'a> Counts<'a> {
                 Some((values[at].clone()?, count(row) / self.all))
             };
             let mut values: Vec<(String, f64)> = self.of_columns(&[at]).filter_map(value).collect();
-            values.sort_by(|one, other| other.1.total_cmp(&one.1));
+            values.sort_by(|one, other| other.1.total_cmp(&one.1).then_with(|| one.0.cmp(&other.0)));
             if listed >= ALL * self.all && !values.is_empty() {
                 statistics.n_distinct = values.len() as f64;
                 statistics.common = values;
@@ -279,6 +294,11 @@ impl<'a> Counts<'a> {
             }
         }
     }
+}
+
+/// Whether NULL counts as absent: so many of the value's rows have it.
+fn never_comes(nulls: f64, all: f64) -> bool {
+    nulls <= all * NEVER
 }
 
 /// A value that the question counts apart; none stands for all values of a column of which it counts only NULL.
@@ -319,5 +339,12 @@ mod tests {
         assert!((mean - rows as f64 / 895.0).abs() < 1e-9);
         assert!(classes.len() < 12, "{classes:?}");
         assert!(super::classes(&[(1, 5)], 10, 0, 20).is_empty());
+    }
+
+    /// Of 40 rows with a value, 19 have NULL in another column: fewer than k, but not none.
+    #[test]
+    fn few_rows_with_null_are_not_none() {
+        assert!(!never_comes(19.0, 40.0) && !never_comes(1.0, 40.0));
+        assert!(never_comes(0.0, 40.0) && never_comes(19.0, 4_000.0));
     }
 }

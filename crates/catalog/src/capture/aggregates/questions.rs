@@ -20,6 +20,8 @@ const MOST_COLUMNS: usize = 12;
 /// Columns of numbers and times that are cut into strata, and paired with columns of few values, with NULLs and with each other; and the strata.
 const MOST_CUT: usize = 6;
 const STRATA: usize = 16;
+// grouping() has at most 31 arguments; a column can have two: its values, and whether it is NULL.
+const _: () = assert!(2 * MOST_COLUMNS + MOST_CUT <= 31);
 /// Columns whose NULLs are paired.
 const MOST_WITH_NULLS: usize = 40;
 /// Different values that a column has at most whose values are paired; of others only NULL is.
@@ -231,7 +233,7 @@ fn pairs(name: &str, facts: &TableFacts, asked: Aggregates) -> Option<Question> 
     let named: Vec<String> =
         parts.iter().zip(&letters).map(|(part, letter)| format!("{} AS {letter}", part.sql())).collect();
     let mut sets = vec!["()".to_owned()];
-    let counted = parts.iter().zip(&letters).filter(|(part, _)| matches!(part.by, By::Counted | By::Stratum));
+    let counted = parts.iter().zip(&letters).filter(|(part, _)| !matches!(part.by, By::Null | By::There));
     sets.extend(counted.map(|(_, letter)| format!("({letter})")));
     for (at, one) in letters.iter().enumerate() {
         let others = letters.iter().zip(&parts).skip(at + 1).filter(|(_, other)| parts[at].is_paired(other));

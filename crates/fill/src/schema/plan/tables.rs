@@ -179,7 +179,8 @@ impl Planner<'_> {
         let is_of_table =
             |text: &String| table_and_column(text).is_some_and(|(table, _)| is_named(info, table));
         let has_rule = self.request.rules.iter().any(|rule| is_named(info, &rule.table));
-        if has_rule || info.keys.is_empty() || self.request.columns.iter().any(is_of_table) {
+        let is_described = has_rule || self.request.columns.iter().any(is_of_table);
+        if is_described || info.keys.is_empty() || !info.may_be_full() {
             return Ok(None);
         }
         let one = DescribeRequest {

@@ -4,6 +4,7 @@
 //! number, and a part of chance. How much the row number counts decides on the correlation.
 
 use super::super::order;
+use super::scaled;
 use crate::levels;
 use crate::random::Stream;
 use crate::ranking::Correlated;
@@ -12,6 +13,8 @@ use crate::ranking::Correlated;
 const TRIED: usize = 10;
 /// Rows below which more than one stream is tried.
 const FEW: usize = 1_000;
+/// Most streams that are tried besides the first one.
+const MOST: usize = 64;
 const NEAR: f64 = 0.002;
 
 /// Rows in a stratum of another column, and numbers of those that lie in strata of this column, in ascending order.
@@ -26,7 +29,7 @@ pub(super) fn arranged(strata: &[Stratum], own: &[u64], wanted: &Correlated, str
     let rows = strata.iter().map(|stratum| stratum.rows.len()).sum::<usize>();
     let mut stream = stream.further();
     let mut best: Option<(f64, Vec<u64>)> = None;
-    for _ in 0..=FEW / rows.max(1) {
+    for _ in 0..=others(rows, own[own.len() - 2]) {
         let arranging = Arranging::new(strata, own, rows, stream);
         let found = arranging.nearest(wanted);
         if best.as_ref().is_none_or(|(off, _)| found.0 < *off) {
@@ -38,6 +41,11 @@ pub(super) fn arranged(strata: &[Stratum], own: &[u64], wanted: &Correlated, str
         stream = stream.further();
     }
     best.map(|(_, ranks)| ranks).unwrap_or_default()
+}
+
+/// Streams of random numbers that are tried if the first one is not near enough. Up to two values have one correlation in each direction.
+fn others(rows: usize, not_null: u64) -> usize {
+    if not_null < 3 { 0 } else { (FEW / rows.max(1)).min(MOST) }
 }
 
 struct Arranging<'a> {
@@ -58,8 +66,10 @@ impl<'a> Arranging<'a> {
                 stratum.cells.iter().copied().partition(|(at, _)| *at == of_nulls);
             let mut rows = stratum.rows.clone();
             let count = theirs.iter().map(|(_, count)| *count).sum::<usize>();
+            // Rounding can leave a row more than the pairs have.
+            let count = if count > 0 && cells.is_empty() { rows.len() } else { count };
             if count > 0 {
-                rows.sort_by_key(|row| stream.further().draw(*row as u64).next());
+                rows.sort_by_cached_key(|row| stream.further().draw(*row as u64).next());
                 nulls.extend(rows.drain(..count.min(rows.len())));
             }
             Stratum { rows, cells }
@@ -74,7 +84,7 @@ impl<'a> Arranging<'a> {
 
     /// The ranks with the nearest correlation, and how far that is off. The part of the row number is found by false position (Illinois).
     fn nearest(&self, wanted: &Correlated) -> (f64, Vec<u64>) {
-        let values = levels::values(&wanted.levels, self.not_null() as u64);
+        let values = levels::values(&wanted.levels, self.not_null());
         let made = |part: f64| {
             let ranks = self.ranks(part);
             (self.correlation(&ranks, &values) - wanted.correlation, ranks)
@@ -105,8 +115,9 @@ impl<'a> Arranging<'a> {
         (best_off, best)
     }
 
-    fn not_null(&self) -> usize {
-        self.chance.len() - self.nulls.len()
+    /// The first rank of NULLs.
+    fn not_null(&self) -> u64 {
+        self.own[self.own.len() - 2]
     }
 
     /// The rank of each row, with a part of the row number from -1 to 1.
@@ -128,25 +139,29 @@ impl<'a> Arranging<'a> {
             for (at, count) in cells {
                 of_own[*at].extend(left.by_ref().take(*count));
             }
-            // None are left if the numbers of rows add up.
+            // Rows are left only by rounding.
             of_own[cells.last().map_or(0, |(at, _)| *at)].extend(left);
         }
         let mut ranks = vec![0; rows];
-        for (mut rows, first) in of_own.into_iter().zip(self.own) {
-            sort(&mut rows);
-            for (rank, (_, row)) in (*first..).zip(rows) {
-                ranks[row] = rank;
-            }
+        let nulls = self.nulls.iter().map(|row| (0.0, *row)).collect();
+        if let Some(last) = of_own.last_mut() {
+            *last = nulls;
         }
-        for (rank, row) in (self.not_null() as u64..).zip(&self.nulls) {
-            ranks[*row] = rank;
+        for (at, mut rows) in of_own.into_iter().enumerate() {
+            if at + 2 < self.own.len() {
+                sort(&mut rows);
+            }
+            let (first, width, count) = (self.own[at], self.own[at + 1] - self.own[at], rows.len() as u64);
+            for (place, (_, row)) in (0..).zip(rows) {
+                ranks[row] = first + scaled(place, width, count);
+            }
         }
         ranks
     }
 
     /// Correlation of row number and place in the order of the values, as ANALYZE computes it of rows that are not NULL.
     fn correlation(&self, ranks: &[u64], value: impl Fn(u64) -> u64) -> f64 {
-        let not_null = self.not_null() as u64;
+        let not_null = self.not_null();
         order::correlation(ranks.iter().filter(|rank| **rank < not_null).map(|rank| value(*rank)))
     }
 }
@@ -210,6 +225,29 @@ mod tests {
         }
         let found = correlation(&places);
         assert!((found - 0.7).abs() < 0.004, "{found}");
+    }
+
+    #[test]
+    fn few_values_that_have_no_correlation_are_arranged_once() {
+        assert_eq!([others(1, 1), others(2, 2), others(700, 2), others(2_000, 1_500)], [0; 4]);
+        assert_eq!([others(3, 3), others(20, 20), others(500, 500)], [64, 50, 2]);
+        assert_eq!(alone(1, 0, 1.0, &[]), [0]);
+        assert_eq!((alone(2, 0, 1.0, &[]), alone(2, 0, -1.0, &[])), (vec![0, 1], vec![1, 0]));
+    }
+
+    /// A row more lies in each stratum than its pairs have.
+    #[test]
+    fn rows_left_by_rounding_stay_in_their_pairs() {
+        let strata = [
+            Stratum { rows: (0..51).collect(), cells: vec![(0, 50)] },
+            Stratum { rows: (51..102).collect(), cells: vec![(1, 50)] },
+            Stratum { rows: (102..153).collect(), cells: vec![(2, 50)] },
+        ];
+        let wanted = Correlated { correlation: 0.9, levels: Vec::new() };
+        let ranks = arranged(&strata, &[0, 50, 100, 150], &wanted, Stream::new(3, &STREAM));
+        for (row, rank) in (0..).zip(ranks) {
+            assert_eq!(rank / 50, row / 51, "{row}");
+        }
     }
 
     #[test]

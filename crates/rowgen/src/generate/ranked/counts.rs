@@ -3,7 +3,7 @@
 use std::collections::VecDeque;
 
 /// Numbers of rows in proportion to shares of pairs of strata. They add up to the widths of both columns' strata: exactly, if the shares allow it
-/// at least roughly. Pairs without a share get rows only if the widths cannot be reached otherwise.
+/// at least roughly. Pairs without a share get rows only if this column's widths would be missed by more than rounding.
 pub(super) fn counts(shares: &[Vec<f64>], other: &[u64], own: &[u64]) -> Vec<Vec<u64>> {
     let mut missing = vec![0.0; own.len()];
     let mut counts: Vec<Vec<u64>> =
@@ -73,12 +73,12 @@ fn balance(counts: &mut [Vec<u64>], shares: &[Vec<f64>], own: &[u64]) {
     }
 }
 
-/// The fewest steps, last one first, that lead from a stratum with too many rows to one with too few. None if there are no such strata.
+/// The fewest steps, last one first, that lead from a stratum with too many rows to one with too few. None if there are no such strata, or if
+/// only rounding leaves them.
 fn steps(counts: &[Vec<u64>], shares: &[Vec<f64>], given: &[u64], own: &[u64]) -> Option<Vec<Step>> {
     let full: Vec<usize> = (0..own.len()).filter(|at| given[*at] > own[*at]).collect();
-    let first = *full.first()?;
     let mut reached: Vec<Option<Step>> = vec![None; own.len()];
-    let mut next: VecDeque<usize> = full.into();
+    let mut next: VecDeque<usize> = full.iter().copied().collect();
     while let Some(from) = next.pop_front() {
         for (other, shares) in shares.iter().enumerate().filter(|(other, _)| counts[*other][from] > 0) {
             for to in 0..own.len() {
@@ -94,10 +94,13 @@ fn steps(counts: &[Vec<u64>], shares: &[Vec<f64>], given: &[u64], own: &[u64]) -
             }
         }
     }
-    // The shares allow none.
-    let to = (0..own.len()).find(|at| given[*at] < own[*at])?;
-    let other = (0..counts.len()).max_by_key(|other| counts[*other][first])?;
-    Some(vec![Step { other, from: first, to }])
+    // The shares allow none. Rounding alone leaves a few rows too many: they share ranks, rather than form pairs that never come.
+    let rounding = (counts.len() + own.len()) as u64;
+    let from = full.into_iter().find(|at| own[*at] == 0 || given[*at] - own[*at] > rounding)?;
+    let short = (0..own.len()).filter(|at| given[*at] < own[*at]);
+    let to = short.max_by_key(|at| own[*at] - given[*at])?;
+    let other = (0..counts.len()).max_by_key(|other| counts[*other][from])?;
+    Some(vec![Step { other, from, to }])
 }
 
 #[cfg(test)]
@@ -132,10 +135,17 @@ mod tests {
     }
 
     #[test]
+    fn rounding_gives_no_rows_to_pairs_without_a_share() {
+        let shares = [vec![1.0, 0.0], vec![0.0, 1.0], vec![1.0, 0.0]];
+        assert_eq!(counts(&shares, &[123, 741, 370], &[494, 740]), [[123, 0], [0, 741], [370, 0]]);
+    }
+
+    #[test]
     fn widths_count_more_than_shares() {
         // Only pairs without a share lead to the widths.
         let shares = [vec![1.0, 0.0], vec![0.0, 1.0]];
-        assert_eq!(counts(&shares, &[5, 5], &[3, 7]), [[3, 2], [0, 5]]);
+        assert_eq!(counts(&shares, &[50, 50], &[30, 70]), [[30, 20], [0, 50]]);
+        assert_eq!(counts(&shares, &[5, 5], &[0, 10]), [[0, 5], [0, 5]]);
         let shares = [vec![0.3, 0.7], vec![0.3, 0.7]];
         let many = counts(&shares, &[1 << 61, 1 << 61], &[1 << 60, 3 << 60]);
         assert_eq!(sums(&many), (vec![1 << 61, 1 << 61], vec![1 << 60, 3 << 60]));

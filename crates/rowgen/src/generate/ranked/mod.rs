@@ -216,6 +216,28 @@ mod tests {
         assert_eq!(count(18_000..ROWS, 18_000..ROWS), 2_000);
     }
 
+    /// Orders in the second of three states have a time, the others have none. With 1,234 rows, rounding makes 741 orders in this state and 740 times.
+    #[test]
+    fn rounding_makes_no_pairs_that_never_come() {
+        const FEW: u64 = 1_234;
+        let made = |links: Vec<Link>| -> Vec<u64> {
+            let ranking =
+                Ranking { first: "a".to_owned(), correlation: 0.2, levels: Vec::new(), nulls: 0.0, links };
+            let ranked = Ranked::new(&ranking, 7, "t", FEW);
+            (0..FEW).map(|row| ranked.rank(row)).collect()
+        };
+        let states = made(Vec::new());
+        for correlated in [None, Some(Correlated { correlation: 0.3, levels: Vec::new() })] {
+            let cells = Joint::Cells(vec![(0, 1, 0.1), (1, 1, 0.0), (2, 1, 0.3)]);
+            let link = link("time", cells, line(0.0, &[0.1, 0.7]), line(0.4, &[]));
+            let times = made(vec![Link { correlated, ..link }]);
+            assert!(times.iter().all(|rank| *rank < FEW));
+            for (state, time) in states.iter().zip(times) {
+                assert_eq!((123..864).contains(state), time < 740, "{state} {time}");
+            }
+        }
+    }
+
     #[test]
     fn what_cells_do_not_say_is_independent() {
         let half = || line(0.0, &[0.5]);
