@@ -62,7 +62,7 @@ impl Cause {
     /// Adds a remedy where the server's error has none.
     pub(super) fn with_remedy(self) -> Self {
         match self {
-            Self::Server(error) if Shortage::of(&error).is_some() => Self::Full(error),
+            Self::Server(error) if is_lack(&error) => Self::Full(error),
             other => other,
         }
     }
@@ -114,7 +114,14 @@ impl FillError {
 
 /// The lack of disk space that the server reports; none for its other errors.
 fn lack(error: &ConnectError) -> Option<String> {
-    Shortage::of(error).map(|_| error.to_string())
+    is_lack(error).then(|| error.to_string())
+}
+
+/// Whether the server reports a lack of disk space, or has crashed because it could not write WAL.
+fn is_lack(error: &ConnectError) -> bool {
+    let has_crashed =
+        matches!(error, ConnectError::Lost { .. }) && error.sqlstate() == Some(&SqlState::DISK_FULL);
+    has_crashed || Shortage::of(error).is_some()
 }
 
 impl From<Failure> for Cause {

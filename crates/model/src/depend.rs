@@ -448,9 +448,8 @@ mod tests {
     /// The server returns the rows of the query in any order.
     #[test]
     fn pairs_with_equal_shares_are_the_same_in_any_order() {
-        let parts = || {
-            (0..17).flat_map(|one| (0..17).map(move |other| (Some(one), Some(other), 1.0 / 289.0)))
-        };
+        let parts =
+            || (0..17).flat_map(|one| (0..17).map(move |other| (Some(one), Some(other), 1.0 / 289.0)));
         let weight = || Statistics {
             n_distinct: -1.0,
             bounds: strings(&["0", "250", "500", "1000"]),
