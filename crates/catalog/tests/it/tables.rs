@@ -352,7 +352,7 @@ fn catalogs_tell_which_tables_may_be_full() {
             .sql(
                 "CREATE TABLE codes (code text PRIMARY KEY CHECK (code IN ('a', 'b')));
                  CREATE TABLE site (id int GENERATED ALWAYS AS IDENTITY PRIMARY KEY); CREATE UNIQUE INDEX ON site ((true));
-                 CREATE TABLE last (id int GENERATED ALWAYS AS IDENTITY (MAXVALUE 1) PRIMARY KEY); INSERT INTO last DEFAULT VALUES;
+                 CREATE TABLE last (id int GENERATED ALWAYS AS IDENTITY (MINVALUE 0 MAXVALUE 1 START 1) PRIMARY KEY); INSERT INTO last DEFAULT VALUES;
                  CREATE TABLE small (id serial PRIMARY KEY CHECK (id < 3));
                  CREATE TABLE people (id bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY, boss bigint REFERENCES people, code text);
                  CREATE TABLE logs (id serial PRIMARY KEY, at timestamptz);
