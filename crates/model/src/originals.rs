@@ -6,7 +6,7 @@
 use rowgen::Kind;
 
 use crate::facts::Statistics;
-use crate::file::{Others, Values};
+use crate::file::{Column, Others, Values};
 use crate::make::bounds_of;
 use crate::numbers::Number;
 
@@ -19,9 +19,33 @@ pub struct Originals {
     pub bounds: Vec<String>,
 }
 
-impl Values {
+impl Column {
     /// The values that are the original's.
     pub fn originals(&self) -> Originals {
+        match &self.values {
+            Values::List { values, .. } if self.is_exchanged() => Originals {
+                values: values.iter().map(|(text, _)| text.clone()).collect(),
+                bounds: Vec::new(),
+            },
+            values => values.originals(),
+        }
+    }
+
+    /// Whether the original's texts replace each other, because there are too few other texts of their length: replaced texts ascend otherwise.
+    pub fn is_exchanged(&self) -> bool {
+        let is_array = self.data_type.ends_with(']');
+        match &self.values {
+            Values::List { values, kept: false, .. } => {
+                !is_array && !values.is_sorted_by(|one, next| one.0 < next.0)
+            }
+            _ => false,
+        }
+    }
+}
+
+impl Values {
+    /// The values that are the original's, but for texts that replace each other.
+    fn originals(&self) -> Originals {
         let texts = |common: &[(String, f64)]| common.iter().map(|(text, _)| text.clone()).collect();
         match self {
             Self::Statistics { common, bounds, moved_common, moved_bounds, .. } => Originals {
@@ -150,6 +174,23 @@ mod tests {
         let told: Vec<String> = told.values.into_iter().chain(told.bounds).collect();
         assert_eq!(there.cloned().collect::<Vec<String>>(), told);
         assert!(told.contains(&"11".to_owned()) && told.len() > 30, "{told:?}");
+    }
+
+    #[test]
+    fn texts_that_replace_each_other_are_the_originals() {
+        let letters = |count: u8| (0..count).map(|at| char::from(b'!' + at).to_string());
+        let of = |count: u8| {
+            let common = letters(count).map(|text| (text, 1.0 / f64::from(count))).collect();
+            let statistics =
+                Statistics { n_distinct: f64::from(count), avg_width: 2, common, ..Statistics::default() };
+            let kind = Kind::Char(1);
+            made(kind, ColumnRole::Free, statistics, &[]).originals().values
+        };
+        // There are 62 letters and digits.
+        assert_eq!(of(20), Vec::<String>::new());
+        let mut told = of(90);
+        told.sort_unstable();
+        assert_eq!(told, letters(90).collect::<Vec<String>>());
     }
 
     #[test]

@@ -182,7 +182,7 @@ pub(super) fn values(model: &Model) -> String {
     let mut text = String::new();
     for table in &model.tables {
         for column in &table.columns {
-            let Originals { values, bounds } = column.values.originals();
+            let Originals { values, bounds } = column.originals();
             let is_list = matches!(column.values, Values::List { .. });
             let shown = |value: &String| if is_list { format!("{value:?}") } else { value.clone() };
             for (values, part) in [(values, ""), (bounds, ", bounds of the histogram")] {

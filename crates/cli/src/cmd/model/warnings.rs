@@ -175,7 +175,7 @@ fn wide(table: &Table) -> Option<String> {
 
 /// Columns whose texts are too short for others.
 fn narrow(table: &Table) -> Option<String> {
-    let narrow = table.columns.iter().filter(|column| is_narrow(column));
+    let narrow = table.columns.iter().filter(|column| column.is_exchanged());
     let narrow: Vec<String> = narrow.map(|column| format!("{}.{}", table.name, column.name)).collect();
     let options: Vec<String> =
         narrow.iter().map(|column| format!("--keep-values {}", shell_word(column))).collect();
@@ -188,15 +188,4 @@ fn narrow(table: &Table) -> Option<String> {
             options.join(" ")
         )
     })
-}
-
-/// Whether replaced texts are in another order: those of the original, because there are too few others.
-fn is_narrow(column: &Column) -> bool {
-    let is_array = column.data_type.ends_with(']');
-    match &column.values {
-        Values::List { values, kept: false, .. } => {
-            !is_array && !values.windows(2).all(|pair| pair[0].0 < pair[1].0)
-        }
-        _ => false,
-    }
 }
