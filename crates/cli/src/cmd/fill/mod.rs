@@ -52,7 +52,7 @@ pub(crate) fn run(arguments: &FillArgs, printer: &Printer) -> Result<(), Failure
     if let Some(all) = &schema {
         all.check()?;
     }
-    // SQL that creates a single table is filled as that.
+    // SQL that creates a single table without materialized views is filled as that.
     let is_of_schema = schema.as_ref().is_some_and(|all| {
         let is_single = all.ddl.is_some() && all.rules.is_empty() && all.part.is_none();
         !is_single || arguments.model.is_some() || arguments.unlogged

@@ -151,7 +151,7 @@ impl PlannedTable {
 }
 
 /// Plans the request for this server, or refuses it. Nothing is touched. With `resume` a fill of the same request that
-/// was interrupted is completed. None if the SQL creates a single table, or a fill of a `single` table was interrupted:
+/// was interrupted is completed. None if the SQL creates a single table without materialized views, or a fill of a `single` table was interrupted:
 /// that is planned as such. The caller has checked the request ([`SchemaRequest::check`]), before it reached the server.
 /// Calls `steps` as each step begins.
 ///
@@ -298,7 +298,7 @@ impl<'a> Planner<'a> {
         if names.is_empty() && self.request.ddl.is_some() {
             return Err(FillError::no_table_created());
         }
-        if may_be_single && names.len() == 1 {
+        if may_be_single && names.len() == 1 && !self.has_views(&names[0]).await? {
             return Ok(None);
         }
         let (mut tables, mut warnings) = self.tables(&names).await?;

@@ -68,6 +68,15 @@ impl Planner<'_> {
         }
     }
 
+    /// Whether materialized views are made from a table, so that they are refreshed after the rows.
+    pub(super) async fn has_views(&self, table: &String) -> Result<bool, FillError> {
+        let query = include_str!("../../sql/schema_views.sql");
+        match self.connection.client.query(query, &[&[table].as_slice()]).await {
+            Ok(rows) => Ok(!rows.is_empty()),
+            Err(error) => Err(self.connection.explain(error).await.into()),
+        }
+    }
+
     /// The tables, without those that the request leaves out, those that cannot hold a row, and those that the SQL itself
     /// gives rows; with a warning for each of the latter two.
     ///

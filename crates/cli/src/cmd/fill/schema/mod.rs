@@ -32,7 +32,7 @@ pub(super) enum Filled {
     None,
 }
 
-/// Fills all tables, unless there is only one. `single` is the request for that table.
+/// Fills all tables, unless there is only one, without materialized views. `single` is the request for that table.
 pub(super) async fn fill(
     arguments: &FillArgs,
     request: &SchemaRequest,
