@@ -5,8 +5,10 @@ SELECT c.oid, format('%I.%I', n.nspname, c.relname) AS sql_name, n.nspname || '.
        (SELECT coalesce(sum(greatest(r.reltuples, 0)), 0)::int8
           FROM unnest(leaves.oids) t JOIN pg_class r ON r.oid = t) AS rows,
        (SELECT coalesce(sum(pg_relation_size(t)), 0)::int8 FROM unnest(leaves.oids) t) AS heap,
+       -- Not the first pages of the indexes of empty TOAST tables of partitions: they would count as values.
        (SELECT coalesce(sum(pg_total_relation_size(r.reltoastrelid)), 0)::int8
-          FROM unnest(leaves.oids) t JOIN pg_class r ON r.oid = t AND r.reltoastrelid <> 0) AS toast,
+          FROM unnest(leaves.oids) t JOIN pg_class r ON r.oid = t AND r.reltoastrelid <> 0
+         WHERE c.relkind <> 'p' OR pg_relation_size(r.reltoastrelid) > 0) AS toast,
        (SELECT coalesce(sum(pg_indexes_size(t)), 0)::int8 FROM unnest(leaves.oids) t) AS indexes,
        -- Of leaves with different fillfactors, their mean.
        (SELECT avg(coalesce((SELECT option_value::int FROM pg_options_to_table(r.reloptions)

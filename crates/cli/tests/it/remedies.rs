@@ -32,7 +32,7 @@ fn a_role_without_rights_gets_the_statement_that_grants_them() {
     let model = rig.home.path().join("m.toml");
     for (arguments, words) in [
         (format!("fill 1MB -d {url}"), "run GRANT"),
-        (format!("fill 1MB --schema new -d {url}"), "run CREATE"),
+        (format!("fill 1MB --schema new -d {url}"), "run GRANT"),
         (format!("fill --table free --rows 5 -d {url}"), "run GRANT"),
         (format!("model capture -d {url} -o {}", model.display()), "run GRANT"),
         (format!("fill 1MB -d {shut} --explain --schema public"), "run GRANT"),

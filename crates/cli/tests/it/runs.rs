@@ -197,7 +197,7 @@ fn runs_are_listed_shown_and_named() {
     saved.refused("runs rm ./latest", &["./latest is a file, and this command works on saved runs only"]);
     saved.refused("runs show after", &["\"after\" names no run", "pgrig runs list", "there is no such file"]);
     let ran = saved.rig.run("runs rm after");
-    assert!(ran.stderr.ends_with("(pgrig runs list shows them)\n"), "it takes no file: {ran:#?}");
+    assert!(ran.stderr.ends_with("(pgrig runs list shows the runs)\n"), "it takes no file: {ran:#?}");
     saved.refused("tps --label latest~1", &["latest names the newest run"]);
     // A label names complete runs where they are compared: one of two.
     let ran = saved.rig.run("compare before latest --anyway");

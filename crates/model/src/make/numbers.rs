@@ -253,7 +253,7 @@ mod tests {
             let stayed: Vec<&String> =
                 bounds.iter().filter(|bound| statistics.bounds.contains(bound)).collect();
             assert!(stayed.is_empty(), "{kind:?}: {stayed:?}");
-            assert_eq!(made.values.originals().bounds, Vec::<String>::new());
+            assert_eq!(made.originals().bounds, Vec::<String>::new());
         }
     }
 

@@ -7,8 +7,9 @@ use server::quote::{shell_word, shown};
 /// Share of rows changed since ANALYZE from which on statistics count as old.
 const OLD: f64 = 0.1;
 
-/// Share of a table's bytes in TOAST from which on the lengths of its values matter.
+/// Share of a table's bytes in TOAST from which on the lengths of its values matter, and bytes: those of an empty TOAST table are its index.
 const TOASTED: f64 = 0.1;
+const TOAST: u64 = 1 << 18;
 
 /// Why a column has no statistics begins so.
 const BLIND: &str = "no statistics";
@@ -163,7 +164,7 @@ fn random(table: &Table) -> Vec<String> {
 /// A table with many values in its TOAST table.
 fn wide(table: &Table) -> Option<String> {
     let Bytes { heap, toast, .. } = table.bytes;
-    (toast as f64 > TOASTED * (heap + toast) as f64).then(|| {
+    (toast > TOAST && toast as f64 > TOASTED * (heap + toast) as f64).then(|| {
         format!(
             "{}: {} of its values are in a TOAST table, and pg_stats has no lengths of them. Such values of a column have about the same length \
              in the copy, so that they take as many bytes. To measure the lengths of texts, capture with --aggregates",

@@ -351,8 +351,7 @@ const REMEDIED: &str = r#"
     grant select (n) on seen to reader;
     grant select on "Odd Schema"."Kunden ""x""" to reader;
     alter table "Odd Schema"."Kunden ""x""" enable row level security;
-    create policy half on "Odd Schema"."Kunden ""x""" using (id < 1500);
-    analyze"#;
+    create policy half on "Odd Schema"."Kunden ""x""" using (id < 1500)"#;
 
 #[test]
 fn remedies_of_missing_statistics_suit_their_causes() {
@@ -361,6 +360,8 @@ fn remedies_of_missing_statistics_suit_their_causes() {
     server.execute("CREATE DATABASE original");
     let original = server.database("original");
     original.execute(REMEDIED);
+    // In the transaction that adds rows, it would count them as changed later.
+    original.execute("ANALYZE");
     let captured = |url: &str| {
         let mut capture = rig.command("model capture -o - -d");
         capture.arg(url);

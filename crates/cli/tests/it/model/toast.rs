@@ -8,8 +8,7 @@ const DOCUMENTS: &str = "
     create table doc(id int primary key, body text, j jsonb, mixed text);
     insert into doc select i, long, jsonb_build_object('text', long), case when i % 2 = 0 then 'small' || i else long end
       from generate_series(1, 1500) i,
-           lateral (select string_agg(md5(i::text || part), '') from generate_series(1, 60) part) x (long);
-    analyze";
+           lateral (select string_agg(md5(i::text || part), '') from generate_series(1, 60) part) x (long)";
 
 #[test]
 fn values_in_toast_have_their_size() {
@@ -18,6 +17,8 @@ fn values_in_toast_have_their_size() {
     server.execute("CREATE DATABASE original");
     let original = server.database("original");
     original.execute(DOCUMENTS);
+    // In the transaction that adds rows, it would count them as changed later.
+    original.execute("ANALYZE");
     let path = rig.home.path().join("doc.toml").display().to_string();
     let said = rig.done(&format!("model capture --instance default -d original -o {path}")).stderr;
     assert!(said.contains("of its values are in a TOAST table") && said.contains("--aggregates"), "{said}");

@@ -3,7 +3,7 @@
 mod stretches;
 
 pub(super) use self::stretches::gcd;
-use self::stretches::{Bounds, FULL, Stretch, is_enough, real, seen, step, stretches, whole};
+use self::stretches::{Bounds, FULL, Stretch, is_enough, real, seen, stretches, unit, whole};
 use super::order::{Order, READ_WHOLE};
 use super::spread::{PARTS, count_of, disturbed, drawn};
 use crate::levels::Level;
@@ -64,7 +64,15 @@ impl Describing {
         match &statistics.values {
             Described::Units(buckets) => {
                 let scale = Scale::Units(units);
-                Self::of(statistics.correlation, stream, rows, count, buckets, scale, &whole(step(buckets)))
+                Self::of(
+                    statistics.correlation,
+                    stream,
+                    rows,
+                    count,
+                    buckets,
+                    scale,
+                    &whole(unit(buckets, count)),
+                )
             }
             Described::Reals(buckets) => {
                 Self::of(statistics.correlation, stream, rows, count, buckets, Scale::Reals, &real())
@@ -187,7 +195,9 @@ impl Statistics {
             gaps
         }
         match &self.values {
-            Described::Units(buckets) => of(&stretches(buckets, u64::MAX, u64::MAX, &whole(step(buckets)))),
+            Described::Units(buckets) => {
+                of(&stretches(buckets, u64::MAX, u64::MAX, &whole(unit(buckets, u64::MAX))))
+            }
             Described::Reals(buckets) => of(&stretches(buckets, u64::MAX, u64::MAX, &real())),
         }
     }
@@ -307,6 +317,16 @@ mod tests {
         let made = made(&statistics, 8_000);
         assert!(made.iter().all(|value| value % 60 == 0));
         assert!((290..=301).contains(&distinct(&made)), "{}", distinct(&made));
+    }
+
+    #[test]
+    fn the_distance_between_two_bounds_is_no_unit() {
+        let of = |number: f64| {
+            let values = units(&[], &[1_000, 9_000]);
+            let statistics = Statistics { distinct: number, correlation: 0.0, values };
+            distinct(&made(&statistics, 500))
+        };
+        assert_eq!((of(2.0), of(300.0)), (2, 300));
     }
 
     #[test]

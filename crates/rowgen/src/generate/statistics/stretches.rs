@@ -1,6 +1,7 @@
 //! Divides the values of [`Statistics`](crate::Statistics) into stretches with numbers of rows and of different values.
 
 use std::cmp::Ordering;
+use std::collections::BTreeSet;
 
 use super::super::level::{Recipient, level, whole as whole_numbers};
 use super::super::order::READ_WHOLE;
@@ -182,8 +183,15 @@ fn places<T>(stretches: &[Stretch<T>], values: f64, rows: f64) -> Vec<Recipient>
     stretches.iter().map(place).collect()
 }
 
+/// The unit of so many different values. The distance between two of them tells none of the others.
+pub(super) fn unit(buckets: &Buckets<i64>, count: u64) -> i64 {
+    let common = buckets.common.iter().map(|(value, _)| *value);
+    let known: BTreeSet<i64> = buckets.bounds.iter().copied().chain(common).collect();
+    if known.len() == 2 && count > 2 { 1 } else { step(buckets) }
+}
+
 /// Greatest common divisor of all differences: the unit that values are rounded to.
-pub(super) fn step(buckets: &Buckets<i64>) -> i64 {
+fn step(buckets: &Buckets<i64>) -> i64 {
     // The extremes stand for infinity, which is no multiple of anything.
     let extremes = [i64::MIN, i64::MAX, i64::from(i32::MIN), i64::from(i32::MAX)];
     let common = buckets.common.iter().map(|(value, _)| *value).filter(|value| !extremes.contains(value));
