@@ -35,9 +35,10 @@ fn values_in_toast_have_their_size() {
     let copy = filled("estimated", &path);
     let (ours, theirs) = (size(&original), size(&copy));
     assert!((ours - theirs).abs() < ours / 5, "{ours} {theirs}");
-    for column in ["body", "j"] {
+    // Half of the bodies stay in their rows, because the documents have left them: statistics tell only the mean width there.
+    for (column, least) in [("body", 900), ("j", 1_600)] {
         let found = length(&copy, column);
-        assert!((1_600..3_000).contains(&found), "{column}: {found}");
+        assert!((least..3_000).contains(&found), "{column}: {found}");
     }
     let copy = filled("measured", &captured(&rig, "--aggregates"));
     for (column, wanted) in [("body", 1_920), ("mixed", 964)] {
