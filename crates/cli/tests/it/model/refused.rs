@@ -360,7 +360,6 @@ fn remedies_of_missing_statistics_suit_their_causes() {
     server.execute("CREATE DATABASE original");
     let original = server.database("original");
     original.execute(REMEDIED);
-    // In the transaction that adds rows, it would count them as changed later.
     original.execute("ANALYZE");
     let captured = |url: &str| {
         let mut capture = rig.command("model capture -o - -d");
@@ -385,5 +384,5 @@ fn remedies_of_missing_statistics_suit_their_causes() {
     let remedy = r#"run ANALYZE "Odd Schema"."Kunden ""x""""#;
     assert!(said.contains(remedy) && !said.contains("GRANT"), "{said}");
     original.execute(remedy.trim_start_matches("run "));
-    assert!(!captured(&original.url).contains("run ANALYZE"), "{said}");
+    assert!(!captured(&original.url).contains("no statistics"), "{said}");
 }

@@ -17,12 +17,11 @@ fn values_in_toast_have_their_size() {
     server.execute("CREATE DATABASE original");
     let original = server.database("original");
     original.execute(DOCUMENTS);
-    // In the transaction that adds rows, it would count them as changed later.
     original.execute("ANALYZE");
     let path = rig.home.path().join("doc.toml").display().to_string();
     let said = rig.done(&format!("model capture --instance default -d original -o {path}")).stderr;
     assert!(said.contains("of its values are in a TOAST table") && said.contains("--aggregates"), "{said}");
-    assert!(!said.contains("run ANALYZE") && !said.contains("Run ANALYZE"), "{said}");
+    assert!(!said.contains("no statistics"), "{said}");
     let size = |server: &Server<'_>| server.number("SELECT pg_total_relation_size('doc')");
     let length = |server: &Server<'_>, column: &str| {
         server.number(&format!("SELECT avg(length({column}::text))::int8 FROM doc"))
