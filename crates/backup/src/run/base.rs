@@ -39,6 +39,7 @@ impl Run<'_> {
             Ok(made) => made,
             Err(trouble) => return Err(subject.of_backup(way, trouble).await),
         };
+        tablespaces::refuse_new(subject).await?;
         let is_unchanged = source.is_unchanged(original).await?;
         let witness = if is_unchanged { Witness::Unchanged } else { Witness::Changed };
         let later = sequences::later(original).await?;

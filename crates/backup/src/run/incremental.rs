@@ -169,6 +169,7 @@ impl Run<'_> {
         let (programs, facts) = (&self.plan.programs, &subject.facts);
         let wal = wal_so_far(&subject.target).await?.saturating_sub(before);
         let (second, beside_second) = self.part(way, subject, (later, Some(full)), None).await?;
+        tablespaces::refuse_new(subject).await?;
         let is_unchanged = source.is_unchanged(&subject.target).await?;
         let witness = if is_unchanged { Witness::Unchanged } else { Witness::Changed };
         let after = sequences::later(&subject.target).await?;

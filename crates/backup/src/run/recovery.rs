@@ -10,7 +10,7 @@ use super::point::{Point, compare};
 use super::replay::{self, last_words};
 use super::scratch::undisturbed;
 use super::step::{LOOK, Measured, STUCK, Trouble, Watch, size};
-use super::{Run, Subject};
+use super::{Run, Subject, tablespaces};
 use crate::error::BackupError;
 use crate::verified::Verified;
 use crate::way::Way;
@@ -26,6 +26,7 @@ impl Run<'_> {
         watch: Watch<'_>,
         restore: &mut Measured,
     ) -> Result<(Verified, f64), Trouble> {
+        tablespaces::refuse_new(subject).await?;
         let facts = &subject.facts;
         let began = Instant::now();
         let running = match self.scratch.start_recovery(&settings(&point.time, restore_command)).await {

@@ -12,8 +12,8 @@ use server::Session;
 use server::quote::shown;
 
 use super::base::unpack_tar;
-use super::remove;
 use super::step::{Trouble, size};
+use super::{Subject, remove};
 use crate::error::{BackupError, OnPath};
 use crate::way::{Format, Way};
 
@@ -42,6 +42,21 @@ pub(super) async fn read(session: &Session) -> Result<Vec<Tablespace>, ConnectEr
         location: row.get("location"),
     };
     Ok(rows.iter().map(of_row).collect())
+}
+
+/// Refuses the way if the server has tablespaces that it had not when the plan was made: the WAL of the backup would create them in a restored
+/// server, in the directories of the original.
+pub(super) async fn refuse_new(subject: &Subject) -> Result<(), Trouble> {
+    let session = Session::open(&subject.target).await?;
+    let all = read(&session).await?;
+    session.close().await;
+    match all.iter().find(|one| !subject.facts.tablespaces.contains(one)) {
+        Some(new) => Err(Trouble::Way(format!(
+            "tablespace {} was created in the server during the rehearsal, and a restored server would write into its directory: run pgrig again",
+            shown(&new.name)
+        ))),
+        None => Ok(()),
+    }
 }
 
 /// Those of a backup as tar files, each of which has the OID as its name. Their directories on the server's machine do not matter.

@@ -35,9 +35,6 @@ const SPACES: &str = "tablespaces";
 /// Why a tool is not rehearsed: its restore would write to the tablespaces of the original.
 const TABLESPACES: &str = "the server has tablespaces, and the tool would restore them to the directories of the original: give {tablespaces} in \
                            --tool-restore, the directory into which the command then has to restore all of them, or rehearse --way base or base-tar";
-/// The same of a tablespace that was not there when the plan was made.
-const NEW_TABLESPACE: &str = "a tablespace was created in the server during the rehearsal, which the tool would restore to the directory of the \
-                              original: run pgrig again";
 /// Shortest line of a command that is hidden in messages. Shorter ones, such as `fi`, are parts of words.
 const LEAST: usize = 4;
 /// Why files of another server are refused.
@@ -208,17 +205,6 @@ impl<'a> Commands<'a> {
         Ok(size)
     }
 
-    /// Whether the tool would restore a tablespace to the directory of the original, which had none when the plan was made.
-    async fn has_new_tablespace(&self) -> Result<bool, ConnectError> {
-        if self.tool.maps_tablespaces() {
-            return Ok(false);
-        }
-        let session = Session::open(&self.subject.target).await?;
-        let all = tablespaces::read(&session).await?;
-        session.close().await;
-        Ok(!all.is_empty())
-    }
-
     /// Moves restored tablespaces into the data directory. Returns why no server can be started there; it has to have this identifier.
     fn adopt(&self, system: i64) -> Result<Option<String>, BackupError> {
         let place = &self.place;
@@ -315,9 +301,7 @@ impl Run<'_> {
         let directories: Vec<&Path> = vec![&self.scratch.work, place, &commands.spaces];
         let watch = self.watch(format!("the restore of {way}"), directories, Some(STUCK));
         watch.check_room(place, needs + SMALL)?;
-        if commands.has_new_tablespace().await? {
-            return Err(Trouble::Way(NEW_TABLESPACE.to_owned()));
-        }
+        tablespaces::refuse_new(commands.subject).await?;
         let restore = watch.run_group(commands.restore(time)).await.map_err(of_restore)?;
         let Position { system, .. } = Position::of(&commands.subject.target).await?;
         if let Some(why) = commands.adopt(system)? {
