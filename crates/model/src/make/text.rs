@@ -55,7 +55,7 @@ impl Maker<'_> {
         let distinct = if is_unique { -1.0 } else { statistics.n_distinct };
         let most = kind.characters();
         let lengths = match wide {
-            _ if has_toast(self.table) && mean(&facts.lengths) > 2.0 * f64::from(statistics.avg_width) => {
+            _ if has_toast(self.table) && mean(&facts.lengths) > 1.5 * f64::from(statistics.avg_width) => {
                 unstretched(facts.lengths.clone(), most)
             }
             Some(wide) if facts.lengths.is_empty() => wide.lengths(inside(&wide, statistics), most),
