@@ -70,7 +70,7 @@ fn shape(sql: &str) -> Option<Make> {
     })
 }
 
-/// So many numbers from -1 to 1, with commas.
+/// As many numbers from -1 to 1, separated by commas.
 fn coordinates(number: usize, count: usize) -> String {
     let each: Vec<String> = (0..count).map(|at| format!("{:.3}", coordinate(number, at))).collect();
     each.join(",")

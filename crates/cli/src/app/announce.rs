@@ -1,4 +1,4 @@
-//! What pgrig says of its own PostgreSQL before a command uses it.
+//! Notices about pgrig's own PostgreSQL, printed before a command uses it.
 
 use pgserver::{Home, Running};
 

@@ -176,7 +176,7 @@ impl Clock {
     }
 }
 
-/// So many seconds; open transactions may make them more than a [`Duration`] can have.
+/// A time of so many seconds, limited to the longest [`Duration`]: open transactions can add more than that.
 fn time(seconds: f64) -> Duration {
     Duration::try_from_secs_f64(seconds).unwrap_or(Duration::MAX)
 }

@@ -175,7 +175,7 @@ pub fn shortened(facts: &Facts, model: &Model) -> Vec<String> {
     found
 }
 
-/// What statistics tell of the values of a column.
+/// The widths and shares of a column's values, by its statistics.
 struct Seen<'a> {
     name: &'a str,
     /// Number of values.

@@ -1,4 +1,4 @@
-//! What a model lacks, with the remedies.
+//! Warnings about parts that a model lacks, with the remedies.
 
 use measure::human::{bytes, grouped};
 use model::{Bytes, Column, Facts, Model, Others, Table, TableFacts, Values};

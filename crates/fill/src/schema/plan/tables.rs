@@ -208,7 +208,7 @@ impl Planner<'_> {
                 Ok(Some(format!("pgrig finds no values of {key} ({definition}) that are not in use")))
             }
             Err(error) if !error.is_usage() => Err(error.into()),
-            // What else is wrong is an error once all tables are described.
+            // Other faults are errors once all tables are described.
             _ => Ok(None),
         }
     }
