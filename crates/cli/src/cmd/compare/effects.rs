@@ -44,7 +44,7 @@ struct Effects {
 
 /// The differences between the sides, for statements with the same effects in all runs of a side; nothing for other verbs.
 pub(crate) fn of(sides: &Sides) -> Vec<Changed> {
-    let [baseline, candidate] = [sides.baseline(), sides.candidate()].map(of_runs);
+    let [(baseline, _), (candidate, _)] = [sides.baseline(), sides.candidate()].map(of_runs);
     let both =
         baseline.iter().filter_map(|(statement, one)| Some((statement, one, candidate.get(statement)?)));
     both.flat_map(|(statement, one, other)| changed(statement, one, other)).collect()
@@ -55,14 +55,38 @@ pub(crate) fn lines(sides: &Sides, changed: &[Changed]) -> Vec<String> {
     if sides.baseline()[0].verb != VERB {
         return Vec::new();
     }
-    if changed.is_empty() {
-        return vec!["classes and locks: no change".to_owned()];
+    let [baseline, candidate] = [sides.baseline(), sides.candidate()].map(of_runs);
+    let (are_compared, missing) = compared(&baseline, &candidate);
+    let mut lines: Vec<String> = changed.iter().map(Changed::in_words).collect();
+    if changed.is_empty() && are_compared {
+        lines.push("classes and locks: no change".to_owned());
     }
-    changed.iter().map(Changed::in_words).collect()
+    if !missing.is_empty() {
+        let text = format!(
+            "classes and locks not compared, because only one side has the statement, or they vary on a side: {}",
+            missing.join("; ")
+        );
+        lines.push(plain(&text).into_owned());
+    }
+    lines
 }
 
-/// The effects of each statement that has the same ones in all runs.
-fn of_runs(runs: &[Run]) -> BTreeMap<String, Effects> {
+/// Effects by statement, and the statements whose effects vary from run to run.
+type OfRuns = (BTreeMap<String, Effects>, BTreeSet<String>);
+
+/// Whether any statement is compared, and the statements that are not.
+fn compared(baseline: &OfRuns, candidate: &OfRuns) -> (bool, Vec<String>) {
+    let sides = [baseline, candidate];
+    let all: BTreeSet<&String> =
+        sides.iter().flat_map(|(known, varying)| known.keys().chain(varying)).collect();
+    let is_on_both = |statement: &&&String| sides.iter().all(|(known, _)| known.contains_key(**statement));
+    let missing: Vec<String> =
+        all.iter().filter(|statement| !is_on_both(statement)).map(|statement| (*statement).clone()).collect();
+    (missing.len() < all.len(), missing)
+}
+
+/// The effects of each statement that has the same ones in all runs, and the other statements.
+fn of_runs(runs: &[Run]) -> OfRuns {
     let mut known: BTreeMap<String, Effects> = BTreeMap::new();
     let mut varying = BTreeSet::new();
     for trial in runs.iter().filter(|run| run.verb == VERB).flat_map(|run| &run.trials) {
@@ -73,7 +97,7 @@ fn of_runs(runs: &[Run]) -> BTreeMap<String, Effects> {
         known.insert(trial.config.clone(), effects);
     }
     known.retain(|statement, _| !varying.contains(statement));
-    known
+    (known, varying)
 }
 
 fn of_trial(trial: &Trial) -> Option<Effects> {
@@ -145,6 +169,21 @@ fn shown_lock(effects: &Effects) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn statements_that_are_not_on_both_sides_are_named() {
+        let of = |statements: &[&str], varying: &[&str]| -> OfRuns {
+            let one = |statement: &&str| {
+                ((*statement).to_owned(), effects(Class::Scan, LockMode::AccessShare, &["a"]))
+            };
+            let names = varying.iter().map(|statement| (*statement).to_owned());
+            (statements.iter().map(one).collect(), names.collect())
+        };
+        let names = |names: &[&str]| names.iter().map(|name| (*name).to_owned()).collect::<Vec<_>>();
+        assert_eq!(compared(&of(&["1"], &[]), &of(&["1"], &[])), (true, Vec::new()));
+        assert_eq!(compared(&of(&["1", "2"], &[]), &of(&["1"], &["2"])), (true, names(&["2"])));
+        assert_eq!(compared(&of(&["1"], &[]), &of(&["3"], &[])), (false, names(&["1", "3"])));
+    }
 
     fn effects(class: Class, mode: LockMode, on: &[&str]) -> Effects {
         Effects { class, lock: Some((mode, on.iter().map(|name| (*name).to_owned()).collect())) }
