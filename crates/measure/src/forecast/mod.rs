@@ -123,11 +123,12 @@ pub fn interval(points: &[Point], fit: &Fit, (bytes, rows): (f64, f64), least: L
     let value = fit.at(bytes, rows);
     let largest = points.iter().map(|point| point.bytes).fold(0.0, f64::max);
     let distance = (bytes / largest).ln().max(0.0);
-    let absolute = if value > 0.0 { least.absolute / value } else { 0.0 };
-    let least = least.error.hypot(least.growth * distance).hypot(absolute);
-    let error = TWO_SIDED_90 * relative_error(points, fit, bytes).hypot(least);
+    let relative = least.error.hypot(least.growth * distance);
+    let error = TWO_SIDED_90 * relative_error(points, fit, bytes).hypot(relative);
+    let absolute = if value > 0.0 { TWO_SIDED_90 * least.absolute } else { 0.0 };
     // As a factor: half as much is as far as twice as much.
-    Figure::Value { value, low: value / (1.0 + error), high: value * (1.0 + error) }
+    let (low, high) = (value / (1.0 + error), value * (1.0 + error));
+    Figure::Value { value, low: (low - absolute).max(0.0), high: high + absolute }
 }
 
 /// The standard error of a forecast, as a part of it: the spread of the runs, and the error of the law where it was tried, at
