@@ -97,14 +97,29 @@ fn has_socket(directory: &Path, port: Option<u16>) -> bool {
     port.is_some_and(|port| directory.join(format!(".s.PGSQL.{port}")).exists())
 }
 
-/// The command that creates a database on an instance, and starts it for that if it is stopped.
+/// Whether a word in the place of a database is SQL.
+fn is_statement(word: &str) -> bool {
+    const FIRST: [&str; 12] = [
+        "select", "insert", "update", "delete", "create", "alter", "drop", "with", "show", "set", "vacuum",
+        "analyze",
+    ];
+    let first = word.split_whitespace().next().unwrap_or_default().to_ascii_lowercase();
+    word.trim().contains(char::is_whitespace) && FIRST.contains(&first.as_str())
+}
+
+/// The command that creates a database on an instance, and starts it for that if it is stopped; for SQL in the place of the database, the
+/// command that runs it.
 pub(crate) fn create_database(instance: &str, database: &str) -> String {
     let option = if instance == Spec::default().name {
         String::new()
     } else {
         format!("--instance {} ", shell_word(instance))
     };
-    let sql = format!("CREATE DATABASE {}", shown(database));
+    let sql = if is_statement(database) {
+        database.to_owned()
+    } else {
+        format!("CREATE DATABASE {}", shown(database))
+    };
     format!("pgrig server psql {option}-- -c {}", shell_word(&sql))
 }
 
@@ -136,6 +151,7 @@ mod tests {
         for (instance, database, command) in [
             ("default", "shop", "pgrig server psql -- -c 'CREATE DATABASE shop'"),
             ("old", "Shop", "pgrig server psql --instance old -- -c 'CREATE DATABASE \"Shop\"'"),
+            ("default", "select 1", "pgrig server psql -- -c 'select 1'"),
         ] {
             assert_eq!(create_database(instance, database), command);
         }

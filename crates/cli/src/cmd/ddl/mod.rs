@@ -203,7 +203,7 @@ fn swapped(error: DdlError, arguments: &DdlArgs) -> Failure {
             if matches!(&**error, FillError::Ddl { sqlstate: Some(state), .. } if *state == SqlState::UNDEFINED_TABLE)
     );
     match (arguments.files.as_slice(), &arguments.schema_file) {
-        ([migration], Some(schema)) if lacks_table => {
+        ([migration], Some(schema)) if lacks_table && migration != schema => {
             let [migration, schema] = [migration, schema].map(|path| path.to_string_lossy());
             Usage(format!(
                 "{error}. Are the migration and --schema-file swapped? Then run {}",

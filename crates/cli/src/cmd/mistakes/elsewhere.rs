@@ -138,6 +138,11 @@ fn file(words: &[String], names: &[&str], option: &str) -> Option<String> {
     Some(format!("{} has no {option}; {told}", path(words)))
 }
 
+/// Whether a word sets the scale.
+fn is_scale(word: &str) -> bool {
+    word == "-s" || word == "--scale" || word.starts_with("--scale=")
+}
+
 /// The remedy for an option of pgbench's or psql's that `fill` does not have.
 fn of_fill(words: &[String], names: &[&str], option: &str) -> Option<String> {
     let ["fill", ..] = names else { return None };
@@ -154,9 +159,9 @@ fn of_fill(words: &[String], names: &[&str], option: &str) -> Option<String> {
             None => ": -I tgp leaves out the vacuum; --rows N sets the number of rows".to_owned(),
         },
         "-i" | "--initialize" => {
-            return Some(
-                "pgrig fill does the work of pgbench -i: leave out -i, and give --scale N".to_owned(),
-            );
+            let has_amount = words.iter().any(|word| word.parse::<Size>().is_ok() || is_scale(word));
+            let amount = if has_amount { "" } else { ", and give --scale N" };
+            return Some(format!("pgrig fill does the work of pgbench -i: leave out -i{amount}"));
         }
         _ => return None,
     };

@@ -19,7 +19,7 @@ use server::quote::shell_word;
 use crate::app::command_line::{has_password, shown};
 use crate::app::size::Size;
 use crate::cmd::line::Cli;
-use crate::cmd::mistakes::number::{negative, number, unit};
+use crate::cmd::mistakes::number::{before_unit, negative, number, unit};
 use crate::cmd::tps::args::instead_of;
 
 /// Words that users give instead of a verb, with the command that they mean.
@@ -99,14 +99,16 @@ pub(crate) fn remedied(arguments: &[OsString], mut error: Error) -> Error {
         ErrorKind::UnknownArgument => argument(&words, &error),
         ErrorKind::InvalidValue => help(&words, &error).or_else(|| without_value(&words, &error)),
         ErrorKind::ValueValidation => {
-            let meant = intended::help(&words).or_else(|| one_dash(&words, &error));
+            let meant = intended::help(&words)
+                .or_else(|| before_unit(&words, string(&error, ContextKind::InvalidValue)?))
+                .or_else(|| one_dash(&words, &error));
             meant.or_else(|| sql_file(&words, &error)).or_else(|| number(&error))
         }
         ErrorKind::MissingRequiredArgument | ErrorKind::TooFewValues => missing::remedy(&words),
         ErrorKind::InvalidUtf8 => not_text(arguments),
         ErrorKind::ArgumentConflict => two_amounts(&error)
             .or_else(|| two_persistences(&error))
-            .or_else(|| two_kinds(&error))
+            .or_else(|| two_kinds(&words, &error))
             .or_else(|| two_migrations(&words, &error))
             .or_else(|| second_level(&words, &error)),
         ErrorKind::TooManyValues => port_of_tcp(&words),
@@ -201,10 +203,20 @@ fn two_persistences(error: &Error) -> Option<String> {
 }
 
 /// Expressions of `micro` beside statements, tables or a suite.
-fn two_kinds(error: &Error) -> Option<String> {
+fn two_kinds(words: &[String], error: &Error) -> Option<String> {
     let names = conflicting(error)?;
     let expression = names.iter().position(|name| name.contains("EXPR"))?;
     let option = names[1 - expression].split(' ').next()?.to_owned();
+    // A statement without quotes.
+    if let Some(at) = words.windows(3).position(|three| {
+        three[0] == option
+            && three[1].bytes().all(|byte| byte.is_ascii_alphabetic())
+            && !three[2].starts_with('-')
+    }) {
+        let rest = words[at + 1..].iter().take_while(|word| !word.starts_with('-'));
+        let statement = shell_word(&rest.cloned().collect::<Vec<_>>().join(" "));
+        return Some(format!("put the statement in quotes: {option} {statement}\n"));
+    }
     let as_statement = if option == "--statement" {
         ". To compare an expression with a statement, write it as a statement, too, for example --statement 'SELECT md5(1::text)'"
     } else {

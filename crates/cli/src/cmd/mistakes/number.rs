@@ -4,9 +4,10 @@ use clap::error::ErrorKind;
 use clap::{CommandFactory, Error};
 
 use crate::cmd::line::Cli;
+use crate::cmd::tps::database;
 
-/// Units that belong to the number before them.
-const UNITS: [&str; 9] = ["b", "kb", "mb", "gb", "tb", "kib", "mib", "gib", "tib"];
+/// Units of sizes, which belong to the number before them.
+const SIZES: [&str; 9] = ["b", "kb", "mb", "gb", "tb", "kib", "mib", "gib", "tib"];
 
 /// The end of a range that has no other.
 const MOST: &str = "9223372036854775807";
@@ -56,9 +57,28 @@ fn error_of_value(words: &[String], option: usize, value: &str) -> Option<String
 /// The remedy for a unit that is separated from its number.
 pub(super) fn unit(words: &[String], unit: &str) -> Option<String> {
     let at = words.iter().position(|word| word == unit)?;
-    let number = words.get(at.checked_sub(1)?)?;
-    let is_unit = UNITS.contains(&unit.to_ascii_lowercase().as_str()) && number.parse::<f64>().is_ok();
-    is_unit.then(|| format!("write {number}{unit} without a space\n"))
+    joined(words, at)
+}
+
+/// The remedy for the same, if the number alone is not a value of its option.
+pub(super) fn before_unit(words: &[String], number: &str) -> Option<String> {
+    let at = words.iter().position(|word| word == number)?;
+    joined(words, at + 1)
+}
+
+/// The remedy if the word at this place is a unit after a number.
+fn joined(words: &[String], at: usize) -> Option<String> {
+    let number = words.get(at.checked_sub(1)?).filter(|number| number.parse::<f64>().is_ok())?;
+    let unit = written(words.get(at)?)?;
+    let option = at.checked_sub(2).map(|before| words[before].as_str()).filter(|word| word.starts_with('-'));
+    let option = option.map_or_else(String::new, |option| format!("{option} "));
+    Some(format!("write {option}{number}{unit} without a space\n"))
+}
+
+/// A word that is a unit of sizes or times, as it is written after its number.
+fn written(word: &str) -> Option<&str> {
+    let lower = word.to_ascii_lowercase();
+    SIZES.contains(&lower.as_str()).then_some(word).or_else(|| database::unit(&lower))
 }
 
 /// A better message for an invalid number than Rust's.
@@ -81,4 +101,26 @@ pub(super) fn number(error: &Error) -> Option<String> {
     ];
     let (words, better) = instead.into_iter().find(|(words, _)| text.contains(words))?;
     Some(text.replace(words, better).trim_start_matches("error: ").to_owned())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_unit_after_a_space_belongs_to_its_number() {
+        for (line, word, said) in [
+            ("fill 500 MB", "MB", "write 500MB without a space\n"),
+            ("fill --for 10 min", "min", "write --for 10min without a space\n"),
+            ("backup rehearse --rto 4 hours", "hours", "write --rto 4h without a space\n"),
+            ("ddl m.sql --up-to 1 GB", "GB", "write --up-to 1GB without a space\n"),
+        ] {
+            let words: Vec<String> = line.split(' ').map(str::to_owned).collect();
+            assert_eq!(unit(&words, word).as_deref(), Some(said), "{line}");
+        }
+        let words = ["micro", "--budget", "10", "s"].map(str::to_owned);
+        assert_eq!(before_unit(&words, "10").as_deref(), Some("write --budget 10s without a space\n"));
+        let words = ["fill", "mydb", "min"].map(str::to_owned);
+        assert_eq!(unit(&words, "min"), None);
+    }
 }

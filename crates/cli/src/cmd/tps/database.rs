@@ -53,14 +53,19 @@ fn remedy(word: &str, server: &str, time: Option<Duration>, limit: Option<Durati
         return Some(format!("{told}; to name a database, give -d {}", shell_word(word)));
     }
     let lower = word.to_ascii_lowercase();
-    let (_, unit) = UNITS.iter().find(|(names, _)| names.contains(&lower.as_str()))?;
+    let unit = unit(&lower)?;
     // Numbers without a unit are milliseconds for -L, and seconds for -T.
     let (option, number) = match (time, limit) {
-        (Some(time), limit) if *unit != "ms" || limit.is_none() => ("-T", time.as_secs_f64()),
+        (Some(time), limit) if unit != "ms" || limit.is_none() => ("-T", time.as_secs_f64()),
         (_, Some(limit)) => ("-L", limit.as_secs_f64() * 1000.0),
         _ => return None,
     };
     Some(format!("write {option} {number}{unit} without a space; to name a database, give -d {word}"))
+}
+
+/// A unit of time in small letters, as it is written after its number.
+pub(crate) fn unit(lower: &str) -> Option<&'static str> {
+    UNITS.iter().find(|(names, _)| names.contains(&lower)).map(|(_, unit)| *unit)
 }
 
 /// The remedy for a script, a number or a size in the place of the database. `server` has the options that name the server: ` -h db`.
