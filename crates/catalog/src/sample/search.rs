@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 
 use rowgen::{Column, Table, Values};
 
-use super::candidates::{Unit, mix, narrowed, texts, without_nulls};
+use super::candidates::{Unit, encoder, mix, narrowed, texts, without_nulls};
 use super::distances::Pair;
 use super::distinct::Distinct;
 use super::judge::{Judge, Tuple};
@@ -83,7 +83,7 @@ impl Sampling<'_> {
         let pairs = self.pairs(together);
         let (most, enough) =
             if together.has_keys { (ROUNDS_OF_KEYS, self.wanted()) } else { (ROUNDS, ENOUGH) };
-        let whole = without_nulls(table);
+        let (with_nulls, whole) = (encoder(table), encoder(&without_nulls(table)));
         let keys = self.info.keys.iter().filter(|_| together.has_keys);
         let mut distinct = Distinct::new(keys, &together.columns);
         let mut found = PassedTuples::default();
@@ -94,7 +94,7 @@ impl Sampling<'_> {
         let mut passing: Option<Vec<Shape>> = None;
         for round in 0..most {
             let numbers = first + round * BATCH..first + (round + 1) * BATCH;
-            let mut tuples = texts(table, [numbers.clone()]);
+            let mut tuples = texts(&with_nulls, [numbers.clone()]);
             if is_mixed {
                 mix(&mut tuples, &units, round);
                 let plain = texts(&whole, [numbers]);
