@@ -21,7 +21,6 @@ mod shapes;
 
 use std::collections::BTreeSet;
 use std::ops::Range;
-use std::sync::Arc;
 
 use rowgen::{Keys, Kind, Table};
 use tokio_postgres::Client;
@@ -233,7 +232,7 @@ impl<'a> Sampling<'a> {
         let meets_key = |column: &&str| self.is_free(column) && self.takes_turns(column);
         let with_keys = rule.is_about_pairs && rule.columns.iter().any(meets_key);
         let mut together = self.together(rule, with_keys);
-        let mut found = PassedTuples::default();
+        let mut found = PassedTuples::none();
         if !together.columns.is_empty() {
             found = self.found(&together).await?;
         }
@@ -249,7 +248,7 @@ impl<'a> Sampling<'a> {
         }
         let names = together.names(|rule| rule.name.to_owned());
         let columns = together.columns.join(", ");
-        let count = found.list.iter().collect::<BTreeSet<_>>().len();
+        let count = found.list().iter().collect::<BTreeSet<_>>().len();
         let share = 100.0 * found.passed as f64 / found.tried as f64;
         let (combinations, satisfy) =
             if count == 1 { ("combination", "satisfies") } else { ("combinations", "satisfy") };
@@ -262,7 +261,7 @@ impl<'a> Sampling<'a> {
             name: names.clone(),
             columns: together.columns.iter().map(|&column| column.to_owned()).collect(),
             what: format!("values under {names}"),
-            keys: Arc::new(Keys::Listed(found.list)),
+            keys: found.keys,
             one_to_one: false,
             are_planned: false,
             origin: Origin::Judged { distinct: together.has_keys },
