@@ -1,5 +1,6 @@
 //! Backups of real servers, restored; and damaged ones, noticed.
 
+mod at_once;
 mod check;
 mod cpu;
 mod crash;
