@@ -12,6 +12,7 @@ mod interrupted;
 mod logins;
 mod lost;
 mod others;
+mod pages;
 mod pitr;
 mod probe;
 mod readable;
