@@ -7,7 +7,7 @@ use backup::check::{Outcome, Verdict};
 use testkit::{Server, assert_says, block_on};
 
 use crate::check::{checked, checked_with};
-use crate::support::server;
+use crate::support::{by_hand, server};
 
 /// From PostgreSQL 18 on, servers have checksums by default.
 const RELEASE: u16 = 18;
@@ -21,47 +21,14 @@ const TABLES: &str = "
 /// Changes all rows of a page.
 const CHANGE: &str = "UPDATE t SET v = 'changed' WHERE ctid >= '(2,0)' AND ctid < '(3,0)'";
 
-/// Copies a data directory without these names.
-fn copy(from: &Path, to: &Path, without: &[&str]) {
-    fs::create_dir_all(to).unwrap();
-    for entry in fs::read_dir(from).unwrap().flatten() {
-        let (path, name) = (entry.path(), entry.file_name());
-        if without.iter().any(|one| name == *one) {
-            continue;
-        }
-        if path.is_dir() {
-            copy(&path, &to.join(name), &[]);
-        } else if let Err(error) = fs::copy(&path, to.join(name)) {
-            // The server has deleted it meanwhile.
-            assert!(!path.exists(), "{}: {error}", path.display());
-        }
-    }
-}
-
-/// Copies the server's files while a page changes, as a script around `pg_backup_start` does. Returns the paths of the tables.
-fn back_up(server: &mut Server, backup: &Path) -> [String; 3] {
-    let data = server.data_dir();
-    server.sql(TABLES);
-    server.sql("VACUUM (FREEZE) t");
-    server.sql("VACUUM m");
-    // Only a shutdown writes unlogged tables.
-    server.restart_with(&[]);
+/// The path of a table's file below the data directory.
+fn file_of(server: &Server, table: &str) -> String {
     block_on(async {
         let connection = server.connect("postgres").await;
-        let client = &connection.client;
-        client.batch_execute("SELECT pg_backup_start('by hand', true)").await.unwrap();
-        client.batch_execute(CHANGE).await.unwrap();
-        copy(&data, backup, &["pg_wal", "postmaster.pid"]);
-        let label = client.query_one("SELECT labelfile FROM pg_backup_stop(false)", &[]).await.unwrap();
-        fs::write(backup.join("backup_label"), label.get::<_, &str>(0)).unwrap();
-        copy(&data.join("pg_wal"), &backup.join("pg_wal"), &[]);
-        let mut paths = ["t", "m", "u"].map(str::to_owned);
-        for name in &mut paths {
-            let query = format!("SELECT pg_relation_filepath('{name}')");
-            *name = client.query_one(&query, &[]).await.unwrap().get(0);
-        }
+        let query = format!("SELECT pg_relation_filepath('{table}')");
+        let path = connection.client.query_one(&query, &[]).await.unwrap().get(0);
         connection.close().await;
-        paths
+        path
     })
 }
 
@@ -81,7 +48,13 @@ fn a_wrong_page_is_damage_unless_a_restore_replaces_it() {
     let mut server = server(RELEASE);
     let directory = testkit::directory();
     let backup = directory.path().join("backup");
-    let [table, with_maps, unlogged] = back_up(&mut server, &backup);
+    server.sql(TABLES);
+    server.sql("VACUUM (FREEZE) t");
+    server.sql("VACUUM m");
+    // Only a shutdown writes unlogged tables.
+    server.restart_with(&[]);
+    by_hand::back_up(&server, &backup, &[CHANGE]);
+    let [table, with_maps, unlogged] = ["t", "m", "u"].map(|name| file_of(&server, name));
     let whole = checked(&backup).unwrap();
     assert_eq!(whole.verdict(), Verdict::NoDamageFound, "{whole:#?}");
 

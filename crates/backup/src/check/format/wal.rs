@@ -39,6 +39,9 @@ const MODERN: u16 = 0xd110;
 /// `RM_RELMAP_ID` (src/include/access/rmgrlist.h).
 const WRITES_MAPS: [u8; 2] = [4, 7];
 
+/// Info and resource manager of the record that creates a tablespace (`XLOG_TBLSPC_CREATE` of `RM_TBLSPC_ID`).
+const CREATES_TABLESPACE: (u8, u8) = (0, 5);
+
 /// Reads a range, page by page.
 #[expect(clippy::struct_excessive_bools, reason = "each is a fact of its own")]
 pub(in crate::check) struct Walk {
@@ -59,6 +62,8 @@ pub(in crate::check) struct Walk {
     pub(in crate::check) has_unknown_rest: bool,
     /// Whether its replay writes relation maps.
     pub(in crate::check) writes_maps: bool,
+    /// Whether its replay creates a tablespace.
+    pub(in crate::check) creates_tablespaces: bool,
     /// Pages that are looked for in the range.
     pub(in crate::check) pages: Replaced,
 }
@@ -107,6 +112,7 @@ impl Walk {
             is_over: false,
             has_unknown_rest: false,
             writes_maps: false,
+            creates_tablespaces: false,
             pages,
         }
     }
@@ -264,6 +270,7 @@ impl Walk {
         let ends_backup = kind == BACKUP_END && u64_at(record, BEGAN) == Some(self.range.start);
         self.has_reached_end |= end >= self.range.end || self.range.end == UNKNOWN && ends_backup;
         self.writes_maps |= WRITES_MAPS.contains(&record[17]);
+        self.creates_tablespaces |= kind == CREATES_TABLESPACE;
         if kind == SWITCH {
             self.is_over = true;
         }

@@ -84,6 +84,9 @@ pub async fn restore(
     if recipe.has_tablespaces && !matches!(recipe.form, Some(Form::Base | Form::BaseTar)) {
         return Err(RestoreError::Tablespaces { path: plan.path.clone() });
     }
+    if recipe.creates_tablespaces {
+        return Err(RestoreError::NewTablespace { path: plan.path.clone() });
+    }
     if let Some(link) = recipe.link.clone() {
         return Err(RestoreError::Link { path: plan.path.clone(), link });
     }

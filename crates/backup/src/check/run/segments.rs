@@ -212,6 +212,11 @@ impl Segments {
             || self.walks.iter().any(|one| one.walk.writes_maps || !one.is_read_to_end())
     }
 
+    /// Whether the replay of the WAL creates a tablespace, as far as it was read.
+    pub(super) fn create_tablespaces(&self) -> bool {
+        self.walks.iter().any(|one| one.walk.creates_tablespaces)
+    }
+
     /// Adds the missing segments as damages, and those that no restore needs as gaps. `archive` is the user's own directory.
     pub(super) fn end(mut self, archive: Option<&Path>, outcome: &mut Outcome) {
         self.begin(DEFAULT);
