@@ -375,6 +375,11 @@ fn whatever_is_not_a_backup_is_refused_with_the_remedy() {
     says(Path::new("/dev/zero"), &["is a device"]);
     fs::create_dir(path("other")).unwrap();
     says(&path("other"), &["neither toc.dat", "backup_manifest"]);
+    fs::create_dir(path("packed")).unwrap();
+    for name in ["packed/backup_manifest", "packed/base.tar.xz"] {
+        fs::write(path(name), "").unwrap();
+    }
+    says(&path("packed"), &["packed/base.tar.xz is compressed or encrypted", "for example with xz -d"]);
     symlink(path("loop"), path("loop")).unwrap();
     says(&path("loop"), &["cannot read", "symbolic links"]);
     fs::write(path("text.sql"), "CREATE TABLE t (i int);\n").unwrap();
