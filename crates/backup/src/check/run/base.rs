@@ -133,7 +133,8 @@ fn manifest(run: &Run<'_>, outcome: &mut Outcome) -> Result<ControlFlow<(), Opti
     Ok(found.map_or(ControlFlow::Break(()), |manifest| ControlFlow::Continue(Some(manifest))))
 }
 
-/// All files below, with `/`, except those that are no regular files. Symbolic links are followed where PostgreSQL makes them.
+/// All files below, with `/`, except those that are no regular files. Symbolic links are followed where PostgreSQL makes them, and if they lead
+/// to a file.
 fn walk(
     root: &Path,
     below: &str,
@@ -154,14 +155,22 @@ fn walk(
                 listed.directory(&path);
                 walk(root, &path, found, listed, outcome)?;
             }
-            Ok(kind) if kind.is_file() => {
+            Ok(kind) if kind.is_file() || kind.is_symlink() && root.join(&path).is_file() => {
                 found.insert(path);
             }
+            Ok(kind) if kind.is_symlink() && listed.manifest.is_none() => unfollowed(path, outcome),
             Ok(_) => outcome.damage(path, None, "it is neither a file nor a directory"),
             Err(error) => outcome.damage(path, None, format!("the symbolic link leads nowhere: {error}")),
         }
     }
     Ok(())
+}
+
+/// A link that pg_basebackup does not copy, but other programs do, to a directory or to a file that is not here.
+fn unfollowed(path: String, outcome: &mut Outcome) {
+    outcome
+        .gap(format!("{path}: pgrig does not follow this link"), "check the files to which the link leads");
+    outcome.recipe.link.get_or_insert(path);
 }
 
 /// Tar files in a directory.
