@@ -14,6 +14,7 @@ mod lost;
 mod others;
 mod pages;
 mod pitr;
+mod prepared;
 mod probe;
 mod readable;
 mod rehearse;

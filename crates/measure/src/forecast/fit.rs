@@ -94,8 +94,8 @@ impl Fit {
         best.map(|(_, fit)| fit)
     }
 
-    /// The standard error of the value at a size, as a part of it, if that of each point is 1, as a part of its value: the errors of all points
-    /// together, the larger the less of the points' values grows. 0 for a value of 0.
+    /// The standard error of the value at a size, as a part of it, if that of each point is 1, as a part of its value. It is larger if less of the
+    /// points' values grows. 0 for a value of 0.
     pub(crate) fn leverage(&self, points: &[Point], bytes: f64, rows: f64) -> f64 {
         let model: Vec<usize> = (0..TERMS).filter(|term| self.factors[*term] > 0.0).collect();
         let (value, greatest) = (self.at(bytes, rows), greatest(points));
