@@ -64,9 +64,9 @@ pub enum BackupError {
         /// Major version of the server.
         major: u16,
     },
-    /// Another rehearsal runs.
-    #[error("another pgrig backup (process {0}) is running: wait until it ends")]
-    Busy(u32),
+    /// Another rehearsal runs: its process, if it can be seen from here.
+    #[error("another pgrig backup{} is running: wait until it ends", of_process(*.0))]
+    Busy(Option<u32>),
     /// A step would leave too little space.
     #[error(
         "{step} needs about {} and a reserve of {}{because}, and {path} has {} free: free some space, or set PGRIG_HOME to a directory on another \
@@ -238,6 +238,11 @@ fn install(server: u16) -> String {
         "install PostgreSQL's client programs of version {server} or later (Debian: postgresql-client-{server}; if your release \
          lacks this package, it is on apt.postgresql.org)"
     )
+}
+
+/// The process of another run.
+fn of_process(pid: Option<u32>) -> String {
+    pid.map_or(String::new(), |pid| format!(" (process {pid})"))
 }
 
 /// The way to a server for these programs.

@@ -153,6 +153,15 @@ impl Home {
         self.server_root.join("instances")
     }
 
+    /// Creates the home, and the directories of its servers.
+    ///
+    /// # Errors
+    /// If a directory cannot be created or opened to the server's account, or as root if there is no such account.
+    pub fn create(&self) -> Result<()> {
+        self.prepare(&Account::choose()?)?;
+        create_dirs(&self.root, 0o700)
+    }
+
     /// Creates the directories of the server so that its account can enter them. Only root needs
     /// that.
     pub(crate) fn prepare(&self, account: &Account) -> Result<()> {

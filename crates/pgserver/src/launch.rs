@@ -105,9 +105,10 @@ pub(crate) fn restart(
         Ok(started) => (started, None),
         Err(error) => (begin(&[])?, Some(error)),
     };
-    let (fresh, postmaster) = started;
+    let (mut fresh, postmaster) = started;
+    fresh.owned = Some((postmaster, lock));
+    fresh.doomed = running.doomed.take();
     *running = fresh;
-    running.owned = Some((postmaster, lock));
     failed.map_or(Ok(()), Err)
 }
 
@@ -167,6 +168,7 @@ pub(crate) fn attach(instance: &Instance) -> Result<Option<Running>> {
         config,
         is_new: false,
         owned: None,
+        doomed: None,
     }))
 }
 
@@ -344,6 +346,7 @@ fn running(instance: &Instance, record: ServerRecord) -> Result<Running> {
         config: record.config,
         is_new: false,
         owned: None,
+        doomed: None,
     })
 }
 

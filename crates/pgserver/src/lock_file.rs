@@ -77,7 +77,7 @@ impl LockFile {
     }
 
     /// Whether the path still leads to this file: the file may have been deleted and created again.
-    pub(crate) fn is_at(&self, path: &Path) -> bool {
+    pub fn is_at(&self, path: &Path) -> bool {
         match (self.0.metadata(), fs::metadata(path)) {
             (Ok(ours), Ok(there)) => (ours.dev(), ours.ino()) == (there.dev(), there.ino()),
             _ => false,

@@ -89,6 +89,8 @@ pub struct Running {
     pub(crate) is_new: bool,
     /// None if this process must not stop the server.
     pub(crate) owned: Option<(Postmaster, InUse)>,
+    /// The instance, if it goes with the server.
+    pub(crate) doomed: Option<Instance>,
 }
 
 impl Running {
@@ -163,23 +165,25 @@ impl Running {
         self.is_new
     }
 
-    /// Ends the server, if this process started it, without a checkpoint: its data are deleted next.
-    ///
-    /// # Errors
-    /// [`Error::Stop`] if it does not end.
-    pub fn discard(mut self) -> Result<()> {
-        self.quit().map(drop)
+    /// From now on, the drop of this value deletes the instance with all data, too, if this process started the server. For an
+    /// instance that this process has created and does not keep.
+    pub fn delete_at_end(&mut self, instance: &Instance) {
+        self.doomed = Some(instance.clone());
     }
 
-    /// Ends the server, if this process started it, without a checkpoint, and deletes its instance with all data. No other
-    /// process can take the instance meanwhile.
+    /// Ends the server, if this process started it, without a checkpoint: its data are deleted next. After
+    /// [`Running::delete_at_end`], they are deleted here, and no other process can take the instance meanwhile.
     ///
     /// # Errors
     /// [`Error::Stop`] if it does not end, or if something cannot be deleted.
-    pub fn discard_instance(mut self, instance: &Instance) -> Result<()> {
-        match self.quit()? {
-            Some(_lock) => instance.remove_directory(),
-            None => Ok(()),
+    pub fn discard(mut self) -> Result<()> {
+        self.quit_and_delete()
+    }
+
+    fn quit_and_delete(&mut self) -> Result<()> {
+        match (self.quit()?, self.doomed.take()) {
+            (Some(_lock), Some(instance)) => instance.remove_directory(),
+            _ => Ok(()),
         }
     }
 
@@ -219,7 +223,10 @@ impl Running {
 impl Drop for Running {
     fn drop(&mut self) {
         // There is nobody left to tell.
-        let _ = self.end(&|_| ());
+        let _ = match self.doomed {
+            Some(_) => self.quit_and_delete(),
+            None => self.end(&|_| ()).map(drop),
+        };
     }
 }
 

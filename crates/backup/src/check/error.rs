@@ -49,6 +49,15 @@ pub enum CheckError {
         /// The file.
         path: PathBuf,
     },
+    /// A tar file of a base backup in a form that another program has made.
+    #[error(
+        "{path} is compressed or encrypted by a program that pgrig does not know: undo that in this directory, for example with xz -d, and check the \
+         directory again", path = .path.display()
+    )]
+    Packed {
+        /// The file.
+        path: PathBuf,
+    },
     /// A directory of something else.
     #[error(
         "{path} is not a directory of a backup: it has neither toc.dat (pg_dump), nor backup_manifest, base.tar or PG_VERSION (pg_basebackup); \
@@ -131,6 +140,7 @@ impl Classified for CheckError {
             | Self::Terminal
             | Self::Unknown { .. }
             | Self::OtherTar { .. }
+            | Self::Packed { .. }
             | Self::OtherDirectory { .. }
             | Self::DataDirectory { .. }
             | Self::Part { .. }

@@ -87,6 +87,9 @@ fn directory(path: &Path) -> Result<Kind, CheckError> {
     let names: Vec<String> =
         entries.flatten().map(|entry| entry.file_name().to_string_lossy().into_owned()).collect();
     let has = |name: &str| names.iter().any(|found| found == name);
+    if let Some(name) = unknown_tar(&names).filter(|_| !has("PG_VERSION")) {
+        return Err(CheckError::Packed { path: path.join(name) });
+    }
     if names.iter().any(|name| is_tar(name)) && !has("PG_VERSION") {
         Ok(Kind::BaseTar)
     } else if has("backup_manifest") || has("PG_VERSION") || has("backup_manifest.tmp") {
@@ -103,10 +106,24 @@ fn directory(path: &Path) -> Result<Kind, CheckError> {
 
 /// Whether it is the name of a tar file of a base backup.
 pub(super) fn is_tar(name: &str) -> bool {
-    let Some((stem, ending)) = name.split_once(".tar") else { return false };
+    tar(name).is_some_and(|(_, ending)| matches!(ending, "" | ".gz" | ".lz4" | ".zst"))
+}
+
+/// The stem of a tar file of a base backup, and what follows its `.tar`.
+fn tar(name: &str) -> Option<(&str, &str)> {
+    let (stem, ending) = name.split_once(".tar")?;
     let is_known = matches!(stem, "base" | "pg_wal")
         || !stem.is_empty() && stem.bytes().all(|byte| byte.is_ascii_digit());
-    is_known && matches!(ending, "" | ".gz" | ".lz4" | ".zst")
+    is_known.then_some((stem, ending))
+}
+
+/// A tar file that only exists in a form that another program has made of it: `base.tar.xz`.
+fn unknown_tar(names: &[String]) -> Option<&String> {
+    names.iter().find(|name| {
+        let Some((stem, ending)) = tar(name).filter(|_| !is_tar(name)) else { return false };
+        let is_of_stem = |other: &String| is_tar(other) && tar(other).is_some_and(|(known, _)| known == stem);
+        ending.starts_with('.') && !names.iter().any(is_of_stem)
+    })
 }
 
 /// Whether it is a data file of a dump: a directory may have lost its table of contents.
@@ -124,4 +141,20 @@ fn bytes(path: &Path) -> u64 {
         _ => 0,
     });
     each.sum()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_tar_file_in_an_unknown_form_is_found_unless_the_file_itself_is_there() {
+        let of = |names: &[&str]| {
+            let names: Vec<String> = names.iter().map(|name| (*name).to_owned()).collect();
+            unknown_tar(&names).cloned()
+        };
+        assert_eq!(of(&["backup_manifest", "base.tar.xz"]).as_deref(), Some("base.tar.xz"));
+        assert_eq!(of(&["base.tar.gz", "16384.tar.gz.gpg"]).as_deref(), Some("16384.tar.gz.gpg"));
+        assert_eq!(of(&["base.tar.gz", "base.tar.gz.sha256", "pg_wal.tar", "other.tar.xz", "base"]), None);
+    }
 }

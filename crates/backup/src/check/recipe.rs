@@ -14,7 +14,9 @@ pub(super) struct Recipe {
     pub(super) encoding: Option<String>,
     /// Whether a restore would write to other places than its data directory.
     pub(super) has_tablespaces: bool,
-    /// A link among the files in a tar file, outside of the tablespaces: a server would write to the place to which it leads.
+    /// Whether its WAL creates a tablespace: the replay would do so in the directory of the original.
+    pub(super) creates_tablespaces: bool,
+    /// A link among the files, outside of the tablespaces: a server would write to the place to which it leads.
     pub(super) link: Option<String>,
     /// Whether it needs an earlier base backup.
     pub(super) is_incremental: bool,

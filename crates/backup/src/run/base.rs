@@ -1,12 +1,13 @@
 //! Base backups: pg_basebackup, unpacking, pg_verifybackup.
 
 use std::fs;
+use std::io::{self, Read};
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
 use connect::Target;
-use pgserver::Running;
+use pgserver::{Program, Running};
 
 use super::probe::beside;
 use super::scratch::undisturbed;
@@ -22,6 +23,7 @@ use crate::way::{CompressedBy, Compression, Format, Method, Way};
 
 /// Time in which a server answers a replication connection.
 const ANSWER: Duration = Duration::from_secs(20);
+const NO_ANSWER: &str = "no answer";
 
 impl Run<'_> {
     pub(super) async fn base(
@@ -139,21 +141,24 @@ pub(super) async fn refused_replication(
     let mut command = client(&program, target);
     command.args(["--no-psqlrc", "--quiet", "--command=IDENTIFY_SYSTEM"]);
     command.arg(format!("{} replication=true", patience(target)));
-    command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::piped());
-    let mut child = command.spawn().on("run", &program)?;
+    let (mut messages, stderr) = io::pipe().on("run", &program)?;
+    command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(stderr);
+    // It is killed with this value: a server that does not answer would keep it for ever.
+    let running = Program::start(command).on("run", &program)?;
     let began = Instant::now();
-    while child.try_wait().on("run", &program)?.is_none() {
+    while !running.has_ended() {
         if began.elapsed() > ANSWER {
-            child.kill().on("end", &program)?;
+            return Ok(Some(NO_ANSWER.to_owned()));
         }
         tokio::time::sleep(LOOK).await;
     }
-    let output = child.wait_with_output().on("run", &program)?;
-    if output.status.success() {
+    if running.wait().on("run", &program)?.status.success() {
         return Ok(None);
     }
-    let said = String::from_utf8_lossy(&output.stderr);
-    let line = said.lines().next().unwrap_or("no answer");
+    let mut said = Vec::new();
+    messages.read_to_end(&mut said).on("run", &program)?;
+    let said = String::from_utf8_lossy(&said);
+    let line = said.lines().next().unwrap_or(NO_ANSWER);
     let why = line.rsplit_once("FATAL:  ").map_or(line, |(_, why)| why);
     Ok(Some(why.trim().to_owned()))
 }

@@ -40,7 +40,7 @@ pub(super) fn destroy(instance: &Instance) -> Result<(), BackupError> {
             Err(pgserver::Error::InUse { pid, .. }) if pid == std::process::id() && attempt < ATTEMPTS => {
                 std::thread::sleep(AGAIN);
             }
-            Err(pgserver::Error::InUse { pid, .. }) => return Err(BackupError::Busy(pid)),
+            Err(pgserver::Error::InUse { pid, .. }) => return Err(BackupError::Busy(Some(pid))),
             Err(error) => return Err(error.into()),
         }
     }

@@ -15,6 +15,7 @@ mod logins;
 mod lost;
 mod memberships;
 mod network;
+mod only;
 mod others;
 pub(crate) mod pitr;
 mod point;

@@ -16,13 +16,14 @@ use crate::run::extensions::Lacks;
 use crate::run::instances::{destroy, started, without_log};
 use crate::run::logins;
 use crate::run::memberships::grants;
+use crate::run::only::Only;
 use crate::run::room::{self, ServerSpace};
 use crate::run::source::{CLUSTER, Facts};
 
 /// Directory below the user's home. The scratch servers have a home of their own there, so that no instance of the user's is one of
 /// them.
 const OWN: &str = "backup";
-/// The instance into which dumps are restored. It runs as long as the rehearsal, so its lock keeps others away.
+/// The instance into which dumps are restored. It runs as long as the rehearsal.
 const DUMPS: &str = "dumps";
 /// The instance whose data are those of a base backup.
 const BASE: &str = "base";
@@ -51,6 +52,8 @@ pub(crate) struct Scratch {
     filled: Vec<(Instance, Option<Running>)>,
     /// Held while a server is started or deleted, also by a step that nothing waits for any more.
     shared: Arc<Mutex<Shared>>,
+    /// The right to all of it; none before the start.
+    only: Option<Only>,
 }
 
 /// State that steps have in common which nothing waits for any more.
@@ -114,6 +117,7 @@ impl Scratch {
             is_started: false,
             filled,
             shared: Arc::default(),
+            only: None,
         })
     }
 
@@ -123,7 +127,8 @@ impl Scratch {
     /// [`BackupError::Busy`] if another run is under way: nothing is deleted then. [`BackupError::NoRoom`] if the disk has no room for the server,
     /// beside the space that this original needs.
     pub(crate) async fn start(&mut self, original: Option<&ServerSpace>) -> Result<(), BackupError> {
-        // This one first: its lock tells whether another run is under way.
+        // From here on, all that is there was left by a killed run.
+        self.only = Some(Only::take(&self.home)?);
         destroy(&self.left(DUMPS)?)?;
         if self.check_room(original).is_err() {
             // A killed run may have filled the disk.
@@ -136,10 +141,9 @@ impl Scratch {
             shared.started = Some(match started(&dumps) {
                 Ok(running) => running,
                 Err(BackupError::Server(pgserver::Error::InUse { pid, .. })) => {
-                    return Err(BackupError::Busy(pid));
+                    return Err(BackupError::Busy(Some(pid)));
                 }
                 Err(error) => {
-                    // If another run has begun meanwhile, its server stays.
                     let _ = destroy(&dumps);
                     return Err(error);
                 }
@@ -410,11 +414,13 @@ impl Scratch {
             shared.started.take()
         };
         let running = self.running.into_inner().or(started);
+        // Without the right, this run has made nothing.
+        let Some(only) = self.only else { return Ok(()) };
         if !self.is_started && running.is_none() {
+            drop(only);
             remove_empty(&self.home);
             return Ok(());
         }
-        // The lock is held until the last instance goes.
         let removed =
             if self.work.exists() { fs::remove_dir_all(&self.work).on("delete", &self.work) } else { Ok(()) };
         let mut destroyed = destroy(&self.base);
@@ -425,6 +431,7 @@ impl Scratch {
         // Without it, the server could not be started again.
         running.map_or(Ok(()), Running::discard)?;
         destroyed.and(destroy(&self.dumps)).and(removed)?;
+        drop(only);
         remove_empty(&self.home);
         Ok(())
     }

@@ -322,6 +322,7 @@ impl Run<'_> {
     ) -> Result<Verified, Trouble> {
         let Subject { target: original, facts, source, .. } = subject;
         // The restore command may have fetched WAL from after the backup.
+        tablespaces::refuse_new(subject).await?;
         let later = sequences::later(original).await?;
         let fetches = place.join("recovery.signal").exists();
         let started = self.start_restored(facts, restore).await;

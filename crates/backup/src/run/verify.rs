@@ -10,6 +10,9 @@ use crate::run::source::Content;
 use crate::run::step::Trouble;
 use crate::verified::{Verified, Witness};
 
+/// A restored server has no other clients. So the lock for which a session waits is that of a prepared transaction, and never ends.
+const PATIENCE: &str = "SET lock_timeout = '10s'";
+
 /// Reads the restored database, and compares it with the original's content as the witness says; its sequences also with those that the
 /// original had after the backup. Meanwhile, it checks the indexes.
 pub(super) async fn verify(
@@ -18,11 +21,11 @@ pub(super) async fn verify(
     witness: Witness,
     is_base: bool,
 ) -> Result<Verified, Trouble> {
-    let unreadable =
-        |error: ConnectError| Trouble::Way(format!("the restored database cannot be read: {error}"));
+    let unreadable = |error: ConnectError| Trouble::Way(of_reading(&error));
     // This machine may lack the locale of a base backup's database, for example.
     let session = Session::open(target).await.map_err(unreadable)?;
     session.run(include_str!("../sql/session.sql")).await.map_err(unreadable)?;
+    session.run(PATIENCE).await.map_err(unreadable)?;
     // The database's event triggers may write rows when amcheck is created, and draw values from sequences: the snapshot does not see these
     // rows, and the values are read before.
     session.run("BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY").await.map_err(unreadable)?;
@@ -63,6 +66,7 @@ async fn checked(target: &Target) -> Result<Option<(u64, u64)>, Trouble> {
     let failed = |error: ConnectError| Trouble::Way(of_amcheck(&error));
     let session = Session::open(target).await.map_err(failed)?;
     session.run(include_str!("../sql/session.sql")).await.map_err(failed)?;
+    session.run(PATIENCE).await.map_err(failed)?;
     let indexes = match amcheck(&session).await {
         Ok(schema) => check_indexes(&session, schema).await,
         // Something of the database forbids the extension, which says nothing of its indexes.
@@ -71,6 +75,18 @@ async fn checked(target: &Target) -> Result<Option<(u64, u64)>, Trouble> {
     };
     session.close().await;
     indexes.map_err(failed)
+}
+
+/// The text of an error while rows are read.
+fn of_reading(error: &ConnectError) -> String {
+    let why = if error.sqlstate() == Some(&SqlState::LOCK_NOT_AVAILABLE) {
+        "a prepared transaction in the backup locks a table: end it in the original (COMMIT PREPARED or ROLLBACK PREPARED; pg_prepared_xacts lists \
+         them), and run pgrig again"
+            .to_owned()
+    } else {
+        error.to_string()
+    };
+    format!("the restored database cannot be read: {why}")
 }
 
 /// The text of an error while amcheck runs. Its reports of damage have one of these codes (`contrib/amcheck/verify_nbtree.c`).

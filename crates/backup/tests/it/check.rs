@@ -375,6 +375,11 @@ fn whatever_is_not_a_backup_is_refused_with_the_remedy() {
     says(Path::new("/dev/zero"), &["is a device"]);
     fs::create_dir(path("other")).unwrap();
     says(&path("other"), &["neither toc.dat", "backup_manifest"]);
+    fs::create_dir(path("packed")).unwrap();
+    for name in ["packed/backup_manifest", "packed/base.tar.xz"] {
+        fs::write(path(name), "").unwrap();
+    }
+    says(&path("packed"), &["packed/base.tar.xz is compressed or encrypted", "for example with xz -d"]);
     symlink(path("loop"), path("loop")).unwrap();
     says(&path("loop"), &["cannot read", "symbolic links"]);
     fs::write(path("text.sql"), "CREATE TABLE t (i int);\n").unwrap();
@@ -403,14 +408,20 @@ fn whatever_is_not_a_backup_is_refused_with_the_remedy() {
     huge.extend([0, 0xff, 0xff, 0xff, 0x3f]);
     fs::write(path("huge.dump"), huge).unwrap();
     assert_eq!(checked(&path("huge.dump")).unwrap().verdict(), Verdict::Damaged);
-    // Links within a base backup do not lead out of it.
+    // Links within a base backup do not lead out of it, apart from those to files.
     let base = path("links");
     fs::create_dir_all(base.join("pg_tblspc")).unwrap();
     fs::write(base.join("PG_VERSION"), "18\n").unwrap();
     symlink(&base, base.join("around")).unwrap();
     symlink(base.join("pg_tblspc/1"), base.join("pg_tblspc/1")).unwrap();
+    symlink(path("text.sql"), base.join("server.crt")).unwrap();
+    symlink(path("missing"), base.join("log")).unwrap();
     let found = checked(&base).unwrap();
-    assert_says(&format!("{:?}", found.damages), &["around", "leads nowhere"]);
+    let (damages, gaps) = (format!("{:?}", found.damages), format!("{:?}", found.gaps));
+    assert_says(&damages, &["leads nowhere"]);
+    assert_says(&gaps, &["around: pgrig does not follow this link", "log: pgrig does not follow this link"]);
+    assert!(!damages.contains("server.crt") && !gaps.contains("server.crt"), "{found:#?}");
+    assert!(!damages.contains("around") && !damages.contains("\"log\""), "{found:#?}");
 }
 
 #[test]

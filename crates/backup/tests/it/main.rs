@@ -1,5 +1,6 @@
 //! Backups of real servers, restored; and damaged ones, noticed.
 
+mod at_once;
 mod check;
 mod cpu;
 mod crash;
@@ -11,7 +12,9 @@ mod interrupted;
 mod logins;
 mod lost;
 mod others;
+mod pages;
 mod pitr;
+mod prepared;
 mod probe;
 mod readable;
 mod rehearse;

@@ -12,7 +12,7 @@ use pgserver::Home;
 use testkit::{CLIENTS_RELEASE, Need, assert_says, block_on, clients, require, templates};
 
 use crate::support::made::{Made, files};
-use crate::support::{assert_nothing_is_left, programs_with};
+use crate::support::{assert_nothing_is_left, by_hand, programs_with, server};
 
 /// Restores a backup in which the check finds no damage.
 fn restored(home: &Path, path: &Path, wal: Option<&Path>) -> Result<Restored, RestoreError> {
@@ -381,4 +381,16 @@ fn base_backups_with_tablespaces_are_restored_within_their_copy() {
         .collect();
     assert_eq!(rows, [9001 + 700; 2]);
     assert_eq!((files(place.path()), files(&new)), (before, copied));
+}
+
+/// The replay would create it in the directory of the original, which may be on this machine.
+#[test]
+fn a_base_backup_whose_wal_creates_a_tablespace_is_not_restored() {
+    let (server, directory, home) = (server(18), testkit::directory(), testkit::directory());
+    let backup = directory.path().join("backup");
+    let statements =
+        ["SET allow_in_place_tablespaces = on", "CREATE TABLESPACE late LOCATION ''", "DROP TABLESPACE late"];
+    by_hand::back_up(&server, &backup, &statements);
+    let refused = restored(home.path(), &backup, None).unwrap_err();
+    assert!(matches!(refused, RestoreError::NewTablespace { .. }), "{refused}");
 }

@@ -170,6 +170,15 @@ fn tablespaces_that_a_tool_maps_are_restored_and_the_original_s_stay() {
     assert_eq!(files(directory.path()), before);
 }
 
+/// Creates a directory for a tablespace, and returns the command that creates the tablespace there.
+fn late(server: &Server, directory: &Path) -> String {
+    testkit::open_to_all(directory);
+    let place = directory.join("late");
+    fs::create_dir(&place).unwrap();
+    chown(&place, Some(fs::metadata(server.data_dir()).unwrap().uid()), None).unwrap();
+    format!("psql -c \"CREATE TABLESPACE late LOCATION '{}'\"", place.display())
+}
+
 /// The plan does not know of it, and WAL of the backup may create it again, in the directory of the original.
 #[test]
 fn a_tool_does_not_restore_a_tablespace_that_was_created_meanwhile() {
@@ -178,14 +187,9 @@ fn a_tool_does_not_restore_a_tablespace_that_was_created_meanwhile() {
     }
     for mapping in ["", "; : {tablespaces}"] {
         let (server, directory) = (server(13), testkit::directory());
-        let (place, restored) = (directory.path().join("late"), directory.path().join("restored"));
-        testkit::open_to_all(directory.path());
-        fs::create_dir(&place).unwrap();
-        chown(&place, Some(fs::metadata(server.data_dir()).unwrap().uid()), None).unwrap();
-        let backup = format!(
-            "pg_basebackup --checkpoint=fast -D {{backup}}/base && psql -c \"CREATE TABLESPACE late LOCATION '{}'\"",
-            place.display()
-        );
+        let restored = directory.path().join("restored");
+        let create = late(&server, directory.path());
+        let backup = format!("pg_basebackup --checkpoint=fast -D {{backup}}/base && {create}");
         let restore = format!("touch '{}'; cp -a {{backup}}/base/. {{restore}}{mapping}", restored.display());
         let outcome = rehearsed_by_tool(&server, &backup, &restore).unwrap();
         let [(_, why)] = &outcome.failed[..] else { panic!("{outcome:#?}") };
@@ -195,4 +199,19 @@ fn a_tool_does_not_restore_a_tablespace_that_was_created_meanwhile() {
         );
         assert!(!restored.exists());
     }
+}
+
+/// The restore command may have fetched WAL that creates it again.
+#[test]
+fn no_server_is_started_beside_a_tablespace_that_was_created_during_a_restore() {
+    if !require(Need::Clients) {
+        return;
+    }
+    let (server, directory) = (server(13), testkit::directory());
+    let create = late(&server, directory.path());
+    let restore = format!("cp -a {{backup}}/base/. {{restore}} && {create}");
+    let backup = "pg_basebackup --checkpoint=fast -D {backup}/base";
+    let outcome = rehearsed_by_tool(&server, backup, &restore).unwrap();
+    let [(_, why)] = &outcome.failed[..] else { panic!("{outcome:#?}") };
+    assert_says(why, &["tablespace late was created in the server during the rehearsal"]);
 }

@@ -74,10 +74,12 @@ pub(crate) fn choose(choice: &ServerChoice, home: &Home, printer: &Printer) -> R
         refuse_new(home, name, database)?;
     }
     let instance = Instance::open(home, spec(&choice.address.embedded))?;
-    let running = instance.attach_or_start(&|event| printer.say(event))?;
+    let mut running = instance.attach_or_start(&|event| printer.say(event))?;
     announce(&running, home, printer);
     let is_temporary = choice.only_plans && running.is_new();
     if is_temporary {
+        // Also after an error.
+        running.delete_at_end(&instance);
         announce_temporary(instance.name(), printer);
     }
     let at = running.connection();
@@ -398,7 +400,7 @@ impl Chosen {
         let running = own.running.into_inner().unwrap_or_else(PoisonError::into_inner);
         let _ending = connect::Ending::new();
         if self.is_temporary {
-            return Ok(running.discard_instance(&own.instance)?);
+            return Ok(running.discard()?);
         }
         Ok(running.stop_telling(&|event| printer.say(event))?)
     }

@@ -50,6 +50,15 @@ fn a_restore_decides_the_exit_status_and_leaves_nothing() {
     assert_says(&failed.stdout, &["with 1 error in ", "relation \"missing\" does not exist"]);
     assert_says(&failed.stderr, &["changed.sql cannot be restored without errors"]);
 
+    // Its name is no option of pg_restore.
+    let mut made = Command::new("pg_dump");
+    made.args(["--format=custom", "--file", &path("-x.dump"), &server.url]);
+    assert!(made.status().unwrap().success());
+    let mut command = rig.command("backup check --restore -- -x.dump");
+    let output = command.current_dir(rig.home.path()).output().unwrap();
+    assert!(output.status.success(), "{output:#?}");
+    assert_says(&String::from_utf8_lossy(&output.stdout), &["3,000 rows in 1 table, 1 valid constraint"]);
+
     // A statement that does not end.
     fs::write(&changed, text.replace(end, &format!("SELECT pg_sleep(100000);\n{end}"))).unwrap();
     assert_ends_by_signals(&rig, &format!("backup check {changed} --restore"), "restoring the dump");

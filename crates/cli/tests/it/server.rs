@@ -346,6 +346,21 @@ fn a_plan_leaves_no_instance() {
     assert!(rig.done("server status").stdout.contains("never"), "an instance that existed stays");
 }
 
+/// The settings that an earlier instance of this name had cannot be restored in a new one.
+#[test]
+fn a_plan_that_fails_before_it_is_made_leaves_no_instance() {
+    let rig = Rig::new();
+    let journals = rig.home.path().join("journal");
+    fs::create_dir(&journals).unwrap();
+    let record = r#"{ "format_version": 1, "id": "1-1", "pid": 1, "place": { "own": "never" }, "system_identifier": null,
+        "settings": [{ "name": "no_such_setting", "altered": null, "shown": "on" }], "tables": [] }"#;
+    fs::write(journals.join("1-1.json"), record).unwrap();
+    let ran = rig.run("fill 5MB --instance never --explain");
+    assert_eq!(ran.code, Some(1), "{ran:#?}");
+    assert_says(&ran.stderr, &["deletes it at the end", "Restoring it now failed", "no_such_setting"]);
+    assert!(!rig.home.path().join("instances/never").exists(), "{ran:#?}");
+}
+
 /// Its volume may not be mounted.
 #[test]
 fn an_instance_without_its_data_is_not_made_anew() {

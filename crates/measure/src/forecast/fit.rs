@@ -94,6 +94,24 @@ impl Fit {
         best.map(|(_, fit)| fit)
     }
 
+    /// The standard error of the value at a size, as a part of it, if that of each point is 1, as a part of its value. It is larger if less of the
+    /// points' values grows. 0 for a value of 0.
+    pub(crate) fn leverage(&self, points: &[Point], bytes: f64, rows: f64) -> f64 {
+        let model: Vec<usize> = (0..TERMS).filter(|term| self.factors[*term] > 0.0).collect();
+        let (value, greatest) = (self.at(bytes, rows), greatest(points));
+        if value <= 0.0 {
+            return 0.0;
+        }
+        let at: Vec<f64> = model.iter().map(|term| terms(bytes, rows)[*term] / greatest[*term]).collect();
+        let mut matrix = normal(points, &model, &greatest);
+        for (line, term) in matrix.iter_mut().zip(&at) {
+            line.push(*term);
+        }
+        let Some(solution) = eliminated(matrix) else { return 0.0 };
+        let variance: f64 = solution.iter().zip(&at).map(|(one, other)| one * other).sum();
+        variance.max(0.0).sqrt() / value
+    }
+
     /// The difference from a point, relative to its value.
     pub fn error(&self, point: &Point) -> f64 {
         (self.at(point.bytes, point.rows) - point.value) * weight(point)
@@ -132,28 +150,14 @@ fn weight(point: &Point) -> f64 {
 
 /// The least-squares solution for these terms, by the normal equations; none if they are not independent.
 fn solved(points: &[Point], model: &[usize]) -> Option<[f64; TERMS]> {
-    // Terms as multiples of their greatest value, so that the equations are well conditioned.
-    let mut greatest = [0.0_f64; TERMS];
-    for point in points {
-        for (most, term) in greatest.iter_mut().zip(terms(point.bytes, point.rows)) {
-            *most = most.max(term);
-        }
-    }
+    let greatest = greatest(points);
     if model.iter().any(|term| greatest[*term] <= 0.0) {
         return None;
     }
-    let size = model.len();
-    let mut matrix = vec![vec![0.0; size + 1]; size];
-    for point in points {
-        let of_point = terms(point.bytes, point.rows);
-        let row: Vec<f64> =
-            model.iter().map(|term| of_point[*term] / greatest[*term] * weight(point)).collect();
-        for (at, line) in matrix.iter_mut().enumerate() {
-            for (other, cell) in line[..size].iter_mut().enumerate() {
-                *cell += row[at] * row[other];
-            }
-            line[size] += row[at] * point.value * weight(point);
-        }
+    let mut matrix = normal(points, model, &greatest);
+    for (line, term) in matrix.iter_mut().zip(model) {
+        let right = points.iter().map(|point| scaled(point, *term, &greatest) * point.value * weight(point));
+        line.push(right.sum());
     }
     let solution = eliminated(matrix)?;
     let mut factors = [0.0; TERMS];
@@ -161,6 +165,30 @@ fn solved(points: &[Point], model: &[usize]) -> Option<[f64; TERMS]> {
         factors[*term] = value / greatest[*term];
     }
     Some(factors)
+}
+
+/// The greatest value of each term.
+fn greatest(points: &[Point]) -> [f64; TERMS] {
+    let mut greatest = [0.0_f64; TERMS];
+    for point in points {
+        for (most, term) in greatest.iter_mut().zip(terms(point.bytes, point.rows)) {
+            *most = most.max(term);
+        }
+    }
+    greatest
+}
+
+/// A term of a point with its weight, as a multiple of the greatest one, so that the equations are well conditioned.
+fn scaled(point: &Point, term: usize, greatest: &[f64; TERMS]) -> f64 {
+    terms(point.bytes, point.rows)[term] / greatest[term] * weight(point)
+}
+
+/// The left sides of the normal equations.
+fn normal(points: &[Point], model: &[usize], greatest: &[f64; TERMS]) -> Vec<Vec<f64>> {
+    let product = |one: usize, other: usize| {
+        points.iter().map(|point| scaled(point, one, greatest) * scaled(point, other, greatest)).sum()
+    };
+    model.iter().map(|one| model.iter().map(|other| product(*one, *other)).collect()).collect()
 }
 
 /// Solves linear equations, the right side in the last column; none if they are not independent.
@@ -231,6 +259,26 @@ mod tests {
         let growing = points(|bytes, _| 0.002 + 1e-8 * bytes);
         let share = Fit::best(&growing, Models::OF_BYTES).unwrap().growing_share(16e6, 3.2e5);
         assert!((share - 0.16 / 0.162).abs() < 0.01, "{share}");
+    }
+
+    #[test]
+    fn errors_of_runs_weigh_more_where_less_of_a_value_grows() {
+        let of = |value: fn(f64, f64) -> f64, model: &[usize], bytes: f64| {
+            let points = points(value);
+            Fit::of(&points, model).unwrap().leverage(&points, bytes, bytes / 50.0)
+        };
+        // The mean of six.
+        let mean = 1.0 / 6.0_f64.sqrt();
+        assert!((of(|_, _| 0.5, &[0], 1e9) - mean).abs() < 1e-9);
+        assert!((of(|bytes, _| 1e-8 * bytes, &[1], 1e9) - mean).abs() < 1e-9);
+        let growing = |share: f64| move |bytes: f64, _: f64| 1.0 - share + share * bytes / 16e6;
+        let (little, much) = (growing(0.3), growing(0.9));
+        let at = |value: &dyn Fn(f64, f64) -> f64, bytes: f64| {
+            let points = points(value);
+            Fit::of(&points, &[0, 1]).unwrap().leverage(&points, bytes, bytes / 50.0)
+        };
+        assert!(at(&little, 160e6) > 2.0 * at(&much, 160e6) && at(&little, 160e6) > 2.0 * at(&little, 16e6));
+        assert!(of(|_, _| 0.0, &[0], 1e9).abs() < 1e-9);
     }
 
     #[test]

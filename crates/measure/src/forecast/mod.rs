@@ -2,7 +2,8 @@
 //!
 //! [`Fit`] finds a law by non-negative least squares and cross-validation; a [`Boundary`] is a size across which no such law
 //! holds. The interval is wider the farther the size is from the measured ones: the value that the law of the smaller sizes
-//! gives at the largest one is compared with the measured value there. Start reading at [`Law::at`].
+//! gives at the largest one is compared with the measured value there, and the errors of the runs become errors of the slope. Start
+//! reading at [`Law::at`].
 
 mod boundary;
 mod fit;
@@ -16,6 +17,8 @@ pub use self::fit::{Fit, Models, Point, sizes};
 const TWO_SIDED_90: f64 = 1.645;
 /// The growing part must be at least this part of the value at the largest size, or its slope is not known.
 const LEAST_GROWTH: f64 = 0.25;
+/// The growth must be at least this multiple of the standard deviation of the runs of one size, or noise may be all of it.
+const LEAST_DISTINCTION: f64 = 2.0;
 /// The size to measure has this factor to spare: boundaries and the ratio of the sizes move a little with the size.
 const MARGIN: f64 = 1.15;
 
@@ -52,7 +55,7 @@ pub enum Figure {
     },
     /// None: fewer than two sizes were measured.
     TooFewSizes,
-    /// None: the quantity grows with the data, but most of it is the same at all measured sizes.
+    /// None: the quantity grows with the data, but most of it is the same at all measured sizes, or it grows no more than runs differ.
     TooSmall,
     /// None: a part of the quantity was not measured.
     NotMeasured,
@@ -111,7 +114,7 @@ impl Law {
         let Some(fit) = Fit::best(&points, self.models) else { return Figure::TooFewSizes };
         let largest = points.iter().max_by(|one, other| one.bytes.total_cmp(&other.bytes));
         let share = largest.map_or(1.0, |largest| fit.growing_share(largest.bytes, largest.rows));
-        if self.models.grow() && share < LEAST_GROWTH {
+        if self.models.grow() && (share < LEAST_GROWTH || is_hidden(&points)) {
             return Figure::TooSmall;
         }
         interval(&points, &fit, (bytes, rows), self.least)
@@ -124,21 +127,35 @@ pub fn interval(points: &[Point], fit: &Fit, (bytes, rows): (f64, f64), least: L
     let largest = points.iter().map(|point| point.bytes).fold(0.0, f64::max);
     let distance = (bytes / largest).ln().max(0.0);
     let relative = least.error.hypot(least.growth * distance);
-    let error = TWO_SIDED_90 * relative_error(points, fit, bytes).hypot(relative);
+    let error = TWO_SIDED_90 * relative_error(points, fit, (bytes, rows)).hypot(relative);
     let absolute = if value > 0.0 { TWO_SIDED_90 * least.absolute } else { 0.0 };
     // As a factor: half as much is as far as twice as much.
     let (low, high) = (value / (1.0 + error), value * (1.0 + error));
     Figure::Value { value, low: (low - absolute).max(0.0), high: high + absolute }
 }
 
-/// The standard error of a forecast, as a part of it: the spread of the runs, and the error of the law where it was tried, at
-/// the largest size from those below, which grows with the distance.
-fn relative_error(points: &[Point], fit: &Fit, bytes: f64) -> f64 {
+/// Whether differences between the runs of one size hide the growth from the smallest size to the largest one.
+fn is_hidden(points: &[Point]) -> bool {
     let sizes = sizes(points);
-    let spread =
-        (points.iter().map(|point| fit.error(point).powi(2)).sum::<f64>() / points.len() as f64).sqrt();
-    let [.., below, largest] = sizes[..] else { return spread };
+    let [smallest, .., largest] = sizes[..] else { return false };
+    let of = |size: f64| points.iter().filter(move |point| point.bytes.total_cmp(&size).is_eq());
+    let mean = |size: f64| of(size).map(|point| point.value).sum::<f64>() / of(size).count() as f64;
+    let squares = |size: &f64| of(*size).map(|point| (point.value - mean(*size)).powi(2)).sum::<f64>();
+    let free = points.len() - sizes.len();
+    let deviation = (sizes.iter().map(squares).sum::<f64>() / free.max(1) as f64).sqrt();
+    deviation > 0.0 && mean(largest) - mean(smallest) < LEAST_DISTINCTION * deviation
+}
+
+/// The standard error of a forecast, as a part of it: the spread of the runs, its effect on the law, and the error of the law where it was
+/// tried, at the largest size from those below, which grows with the distance.
+fn relative_error(points: &[Point], fit: &Fit, (bytes, rows): (f64, f64)) -> f64 {
+    let sizes = sizes(points);
     let terms: Vec<usize> = (0..fit.factors.len()).filter(|term| fit.factors[*term] > 0.0).collect();
+    let squares = points.iter().map(|point| fit.error(point).powi(2)).sum::<f64>();
+    let free = points.len().saturating_sub(terms.len()).max(1);
+    let of_law = (squares / free as f64).sqrt() * fit.leverage(points, bytes, rows);
+    let spread = (squares / points.len() as f64).sqrt().hypot(of_law);
+    let [.., below, largest] = sizes[..] else { return spread };
     let smaller: Vec<Point> = points.iter().filter(|point| point.bytes < largest).copied().collect();
     let at_largest: Vec<&Point> = points.iter().filter(|point| point.bytes >= largest).collect();
     let tried = Fit::of(&smaller, &terms).map_or(0.0, |fit| {
@@ -147,4 +164,54 @@ fn relative_error(points: &[Point], fit: &Fit, bytes: f64) -> f64 {
     });
     let distance = (bytes / largest).ln() / (largest / below).ln().max(f64::EPSILON);
     spread.hypot(tried * distance)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Two runs at each of three sizes.
+    fn points(runs: [[f64; 2]; 3]) -> Vec<Point> {
+        let of = |(bytes, runs): (f64, [f64; 2])| {
+            runs.map(|value| Point { bytes, rows: bytes / 100.0, value }).into_iter()
+        };
+        [10e6, 30e6, 90e6].into_iter().zip(runs).flat_map(of).collect()
+    }
+
+    fn figure(runs: [[f64; 2]; 3]) -> Figure {
+        let least = Least { error: 0.0, growth: 0.0, absolute: 0.0 };
+        let law = Law { models: Models::OF_BYTES, least, boundaries: Vec::new() };
+        law.at(points(runs), (900e6, 9e6), 3.0)
+    }
+
+    fn width(runs: [[f64; 2]; 3]) -> f64 {
+        let found = figure(runs);
+        let Figure::Value { low, high, .. } = found else { panic!("{found:?}") };
+        high / low
+    }
+
+    #[test]
+    fn growth_that_runs_hide_gives_no_figure() {
+        // More than a quarter of the last ones grows, by a fit.
+        let hidden = [[0.5, 0.9], [0.6, 0.7], [0.8, 1.1]];
+        let fit = Fit::best(&points(hidden), Models::OF_BYTES).unwrap();
+        assert!(fit.growing_share(90e6, 9e5) >= LEAST_GROWTH, "{fit:?}");
+        assert_eq!(figure(hidden), Figure::TooSmall);
+        assert!(is_hidden(&points([[1.0, 1.2], [1.2, 1.0], [1.0, 1.2]])));
+        assert!(is_hidden(&points([[1.2, 1.3], [1.2, 1.0], [1.0, 1.1]])));
+        // Nothing differs, or little beside the growth.
+        assert!(!is_hidden(&points([[0.0; 2]; 3])) && !is_hidden(&points([[1.0; 2], [1.1; 2], [1.4; 2]])));
+        assert!(!is_hidden(&points([[1.0, 1.1], [3.0, 3.3], [8.0, 10.0]])));
+        assert!(!is_hidden(&points([[1.0, 1.2], [1.2, 1.0], [1.0, 1.2]])[..1]));
+    }
+
+    #[test]
+    fn the_interval_is_wider_where_most_of_the_time_is_constant() {
+        let noisy = |value: [f64; 3]| value.map(|value| [value * 0.95, value * 1.05]);
+        let growing = noisy([0.1, 0.3, 0.9]);
+        let constant = noisy([1.0 + 0.6 / 9.0, 1.2, 1.6]);
+        assert!(width(constant) > 1.2 * width(growing), "{} {}", width(constant), width(growing));
+        // Without noise, there is none of it.
+        assert!(width([[1.0 + 0.6 / 9.0; 2], [1.2; 2], [1.6; 2]]) < 1.001);
+    }
 }

@@ -305,3 +305,25 @@ fn the_status_as_json() {
     running.stop().unwrap();
     assert_eq!(status()["state"], "stopped");
 }
+
+#[test]
+fn an_instance_that_is_not_kept_goes_with_its_server() {
+    let rig = Rig::new();
+    for is_dropped in [true, false] {
+        let instance = rig.instance(Spec::default());
+        let mut running = rig.start(Spec::default());
+        assert!(running.is_new());
+        running.delete_at_end(&instance);
+        let (pid, data) = (running.server_pid(), running.data_dir());
+        if is_dropped {
+            drop(running);
+        } else {
+            running.discard().unwrap();
+        }
+        assert!(!crate::support::exists(pid) && !data.exists() && !instance.is_recorded());
+    }
+    let running = rig.start(Spec::default());
+    let data = running.data_dir();
+    drop(running);
+    assert!(data.is_dir());
+}

@@ -1,6 +1,7 @@
 //! Formats: bytes in, findings out. A damage is an [`std::io::Error`] without a number of the system.
 
 pub(super) mod archive;
+pub(super) mod blocks;
 pub(super) mod compression;
 pub(super) mod manifest;
 pub(super) mod own_sums;

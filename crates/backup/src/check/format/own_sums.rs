@@ -7,6 +7,8 @@ use super::manifest::WalRange;
 
 /// Place of the last checkpoint in `pg_control` (`src/include/catalog/pg_control.h`, the same from PostgreSQL 11 to 18).
 const CHECKPOINT: usize = 32;
+/// Place of the least end of recovery in it (`minRecoveryPoint`, the same).
+const LEAST_END: usize = 136;
 /// Place of the state in `pg_control`, and the states after a shutdown, also of a standby.
 const STATE: usize = 16;
 const SHUT_DOWN: [u32; 2] = [1, 2];
@@ -56,6 +58,11 @@ pub(in crate::check) fn sum(kind: Summed, bytes: &[u8], length: u64) -> Option<S
 pub(in crate::check) fn is_shut_down(control: &[u8]) -> Option<bool> {
     let state = u32::from_le_bytes(control.get(STATE..STATE + 4)?.try_into().ok()?);
     Some(SHUT_DOWN.contains(&state))
+}
+
+/// The place in the WAL up to which a restore needs it at least, by `pg_control`: that of a standby tells the end of a backup.
+pub(in crate::check) fn least_end(control: &[u8]) -> Option<u64> {
+    Some(u64::from_le_bytes(control.get(LEAST_END..LEAST_END + 8)?.try_into().ok()?))
 }
 
 /// The damage of a `pg_control` that does not belong to this label and this WAL.

@@ -1,4 +1,8 @@
-//! Checksums of data pages, as a server with checksums writes them. They prove files for which no manifest has a checksum.
+//! Checksums of data pages, as a server with checksums writes them. They prove files for which no manifest has a checksum. Pages of the free
+//! space map and of the visibility map are left out: a server zeroes wrong ones and goes on (freespace.c: `fsm_readbuf`, visibilitymap.c:
+//! `vm_readbuf`), and changes them without WAL, so that those of a whole backup may be torn.
+
+use super::blocks::Block;
 
 /// Size of a page, and pages of a segment of a relation; a server that is built with others is not understood.
 const PAGE: usize = 8192;
@@ -14,14 +18,18 @@ const SEGMENT_PAGES: usize = 220;
 const VERSION: usize = 252;
 /// The only version of checksums.
 const CHECKSUMS: u32 = 1;
-/// Directories of relations.
-const DIRECTORIES: [&str; 2] = ["base/", "pg_tblspc/"];
-const GLOBAL: &str = "global";
+/// Directories of relations, and the OIDs of the tablespaces pg_default and pg_global.
+const BASE: (&str, u32) = ("base", 1663);
+const GLOBAL: (&str, u32) = ("global", 1664);
+const TABLESPACES: &str = "pg_tblspc";
+/// Numbers of forks.
+const MAIN: u8 = 0;
+const INIT: u8 = 3;
 
 /// Reads the pages of a file.
 pub(in crate::check) struct Pages {
-    /// Number of its first page within the relation.
-    first: u32,
+    /// Its first page.
+    first: Block,
     /// Pages that were read.
     read: u32,
     /// The beginning of a page that goes on in the next piece.
@@ -34,6 +42,7 @@ pub(in crate::check) struct Pages {
 /// A page with a wrong checksum, if the server had checksums.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(in crate::check) struct WrongPage {
+    pub(in crate::check) block: Block,
     /// Its first byte in the file.
     pub(in crate::check) place: u64,
     /// The end of the WAL record that has changed it last.
@@ -82,14 +91,15 @@ impl Pages {
         let number = self.read;
         self.read += 1;
         let word = |at: usize| u16::from_le_bytes([bytes[at], bytes[at + 1]]);
-        let wrong = WrongPage { place: u64::from(number) * PAGE as u64, changed: position(bytes) };
+        let block = Block { number: self.first.number.wrapping_add(number), ..self.first };
+        let wrong = WrongPage { block, place: u64::from(number) * PAGE as u64, changed: position(bytes) };
         let is_new = word(UPPER) == 0;
         if is_new || !wrong.counts(self.start) || self.wrong.len() == MOST {
             return;
         }
         // No checksum is 0, so a server without checksums costs no sums.
         let stored = word(CHECKSUM);
-        if stored == 0 || stored != page::checksum(bytes, self.first.wrapping_add(number)) {
+        if stored == 0 || stored != page::checksum(bytes, block.number) {
             self.wrong.push(wrong);
         }
     }
@@ -102,23 +112,38 @@ fn position(bytes: &[u8]) -> u64 {
     half(0) << 32 | half(4)
 }
 
-/// Number of the first page of a relation's file, by its path: `base/5/16384_fsm.1`.
-fn first_page(path: &str) -> Option<u32> {
+/// The first page of a relation's file, by its path: `base/5/16384_init.1`. None for other files and for maps.
+fn first_page(path: &str) -> Option<Block> {
     let (directory, name) = path.rsplit_once('/')?;
-    if directory != GLOBAL && !DIRECTORIES.iter().any(|one| directory.starts_with(one)) {
-        return None;
-    }
+    let (tablespace, database) = place(directory)?;
     let (name, segment) = match name.split_once('.') {
         Some((name, segment)) => (name, segment.parse().ok()?),
         None => (name, 0),
     };
-    let number = match name.split_once('_') {
-        Some((number, "fsm" | "vm" | "init")) => number,
+    let (relation, fork) = match name.split_once('_') {
+        Some((number, "init")) => (number, INIT),
         Some(_) => return None,
-        None => name,
+        None => (name, MAIN),
     };
-    let is_number = !number.is_empty() && number.bytes().all(|byte| byte.is_ascii_digit());
-    if is_number { SEGMENT.checked_mul(segment) } else { None }
+    let is_number = relation.bytes().all(|byte| byte.is_ascii_digit());
+    let relation = relation.parse::<u32>().ok().filter(|_| is_number)?;
+    Some(Block { tablespace, database, relation, fork, number: SEGMENT.checked_mul(segment)? })
+}
+
+/// The tablespace and the database of a directory.
+fn place(directory: &str) -> Option<(u32, u32)> {
+    let parts: Vec<&str> = directory.split('/').collect();
+    match parts[..] {
+        [name] if name == GLOBAL.0 => Some((GLOBAL.1, 0)),
+        [name, database] if name == BASE.0 => Some((BASE.1, database.parse().ok()?)),
+        [TABLESPACES, tablespace, _, database] => Some((tablespace.parse().ok()?, database.parse().ok()?)),
+        _ => None,
+    }
+}
+
+/// The first page of the main fork, if it is an init fork: the relation is unlogged.
+pub(in crate::check) fn unlogged(path: &str) -> Option<Block> {
+    first_page(path).filter(|block| block.fork == INIT).map(|block| Block { fork: MAIN, number: 0, ..block })
 }
 
 /// Whether the pages of this `pg_control`'s server have checksums, and the usual sizes.
@@ -138,12 +163,14 @@ mod tests {
     #[test]
     fn files_of_relations_have_pages() {
         for (path, first) in [
-            ("base/5/16384", Some(0)),
-            ("base/5/16384.2", Some(2 * SEGMENT)),
-            ("base/5/16384_fsm", Some(0)),
-            ("base/5/16384_init.1", Some(SEGMENT)),
-            ("global/1260", Some(0)),
-            ("pg_tblspc/16400/PG_13_202007201/5/16401_vm", Some(0)),
+            ("base/5/16384", Some((1663, 5, 16_384, MAIN, 0))),
+            ("base/5/16384.2", Some((1663, 5, 16_384, MAIN, 2 * SEGMENT))),
+            ("base/5/16384_init.1", Some((1663, 5, 16_384, INIT, SEGMENT))),
+            ("global/1260", Some((1664, 0, 1260, MAIN, 0))),
+            ("pg_tblspc/16400/PG_13_202007201/5/16401", Some((16_400, 5, 16_401, MAIN, 0))),
+            ("pg_tblspc/16400/PG_13_202007201/5/16401_vm", None),
+            ("base/5/16384_fsm", None),
+            ("base/5/t3_16384", None),
             ("base/5/PG_VERSION", None),
             ("base/5/pg_internal.init", None),
             ("base/5/INCREMENTAL.16384", None),
@@ -152,8 +179,14 @@ mod tests {
             ("pg_xact/0000", None),
             ("PG_VERSION", None),
         ] {
-            assert_eq!(first_page(path), first, "{path}");
+            let found = first_page(path)
+                .map(|page| (page.tablespace, page.database, page.relation, page.fork, page.number));
+            assert_eq!(found, first, "{path}");
         }
+        let main = first_page("base/5/16384");
+        assert!(
+            main.is_some() && unlogged("base/5/16384_init") == main && unlogged("base/5/16384").is_none()
+        );
     }
 
     #[test]

@@ -4,6 +4,7 @@
 
 use std::io;
 
+use super::blocks::Replaced;
 use super::manifest::{WalRange, lsn};
 use super::wrong;
 
@@ -26,9 +27,20 @@ const LONGEST: usize = 1 << 30;
 const ALIGNMENT: usize = 8;
 /// Info and resource manager of the record that ends a segment (`XLOG_SWITCH` of `RM_XLOG_ID`).
 const SWITCH: (u8, u8) = (0x40, 0);
+/// The same of the record that ends a backup (`XLOG_BACKUP_END`). Its data are the place at which the backup began: a byte that tells their kind,
+/// one that tells their length, and eight.
+const BACKUP_END: (u8, u8) = (0x50, 0);
+const BEGAN: usize = 26;
+/// The end of a range of which only a record tells.
+pub(in crate::check) const UNKNOWN: u64 = u64::MAX;
+/// `XLOG_PAGE_MAGIC` of PostgreSQL 15, with which the flags of images changed.
+const MODERN: u16 = 0xd110;
 /// Resource managers whose records write relation maps when they are replayed: `RM_DBASE_ID` (a database that is created) and
 /// `RM_RELMAP_ID` (src/include/access/rmgrlist.h).
 const WRITES_MAPS: [u8; 2] = [4, 7];
+
+/// Info and resource manager of the record that creates a tablespace (`XLOG_TBLSPC_CREATE` of `RM_TBLSPC_ID`).
+const CREATES_TABLESPACE: (u8, u8) = (0, 5);
 
 /// Reads a range, page by page.
 #[expect(clippy::struct_excessive_bools, reason = "each is a fact of its own")]
@@ -50,6 +62,10 @@ pub(in crate::check) struct Walk {
     pub(in crate::check) has_unknown_rest: bool,
     /// Whether its replay writes relation maps.
     pub(in crate::check) writes_maps: bool,
+    /// Whether its replay creates a tablespace.
+    pub(in crate::check) creates_tablespaces: bool,
+    /// Pages that are looked for in the range.
+    pub(in crate::check) pages: Replaced,
 }
 
 /// Size of the segments, from the first page of one.
@@ -65,18 +81,24 @@ pub(crate) fn is_segment(name: &str) -> bool {
 
 /// The segments that a range needs: position of the first byte, and name.
 pub(in crate::check) fn segments(range: &WalRange, size: u64) -> Vec<(u64, String)> {
-    let each_log = (1 << 32) / size;
     let last = range.end.saturating_sub(1).max(range.start) / size;
-    (range.start / size..=last)
-        .map(|number| {
-            let name = format!("{:08X}{:08X}{:08X}", range.timeline, number / each_log, number % each_log);
-            (number * size, name)
-        })
-        .collect()
+    (range.start / size..=last).map(|number| segment(range.timeline, number, size)).collect()
+}
+
+/// The segment of this number: position of the first byte, and name.
+pub(in crate::check) fn segment(timeline: u32, number: u64, size: u64) -> (u64, String) {
+    let each_log = (1 << 32) / size;
+    (number * size, format!("{timeline:08X}{:08X}{:08X}", number / each_log, number % each_log))
 }
 
 impl Walk {
-    pub(in crate::check) fn new(range: &WalRange, segment: u64, system: Option<u64>) -> Self {
+    /// Looks for these pages, too.
+    pub(in crate::check) fn new(
+        range: &WalRange,
+        segment: u64,
+        system: Option<u64>,
+        pages: Replaced,
+    ) -> Self {
         Self {
             range: range.clone(),
             segment,
@@ -90,6 +112,8 @@ impl Walk {
             is_over: false,
             has_unknown_rest: false,
             writes_maps: false,
+            creates_tablespaces: false,
+            pages,
         }
     }
 
@@ -239,9 +263,15 @@ impl Walk {
             return Err(wrong(format!("the record at {} does not follow the one before it", lsn(position))));
         }
         self.previous = Some(position);
-        self.has_reached_end |= end >= self.range.end;
+        if !self.has_reached_end {
+            self.pages.record(record, self.magic.is_some_and(|magic| magic >= MODERN));
+        }
+        let kind = (record[16] & 0xf0, record[17]);
+        let ends_backup = kind == BACKUP_END && u64_at(record, BEGAN) == Some(self.range.start);
+        self.has_reached_end |= end >= self.range.end || self.range.end == UNKNOWN && ends_backup;
         self.writes_maps |= WRITES_MAPS.contains(&record[17]);
-        if (record[16] & 0xf0, record[17]) == SWITCH {
+        self.creates_tablespaces |= kind == CREATES_TABLESPACE;
+        if kind == SWITCH {
             self.is_over = true;
         }
         Ok(())

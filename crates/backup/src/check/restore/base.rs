@@ -1,5 +1,6 @@
 //! Restores base backups: files are copied or unpacked, missing WAL is added, and a server is started on them.
 
+use std::collections::BTreeSet;
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -64,6 +65,7 @@ impl Run<'_> {
         if !in_tar_files.is_empty() {
             tablespaces::link(&in_tar_files, &place)?;
         }
+        self.drop_later_wal(&place)?;
         self.add_wal(&place)?;
         if place.join(MAP).exists() {
             fs::remove_file(place.join(MAP)).on("delete", &place)?;
@@ -119,6 +121,26 @@ impl Run<'_> {
             return Ok(Vec::new());
         }
         Ok(tablespaces::of_tar_files(&self.plan.path)?)
+    }
+
+    /// Deletes segments of WAL in the copy that are not those of the backup: the check has not read them, and a server would replay them, too.
+    fn drop_later_wal(&self, place: &Path) -> Result<(), Failed> {
+        let ranges = &self.found.recipe.wal;
+        let directory = place.join("pg_wal");
+        let size = segment_size(&directory);
+        let needed: BTreeSet<String> =
+            ranges.iter().flat_map(|range| wal::segments(range, size)).map(|(_, name)| name).collect();
+        if needed.is_empty() {
+            return Ok(());
+        }
+        for entry in fs::read_dir(&directory).on("read", &directory)? {
+            let entry = entry.on("read", &directory)?;
+            let name = entry.file_name().to_string_lossy().into_owned();
+            if wal::is_segment(&name) && !needed.contains(&name) {
+                fs::remove_file(entry.path()).on("delete", &entry.path())?;
+            }
+        }
+        Ok(())
     }
 
     /// Copies the WAL that the backup itself does not have.

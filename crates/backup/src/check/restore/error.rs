@@ -50,6 +50,15 @@ pub enum RestoreError {
         /// The backup.
         path: PathBuf,
     },
+    /// The replay of WAL would write to other places.
+    #[error(
+        "{path} has WAL that creates a tablespace: a restored server would create it again, in the directory of the original. Make another backup \
+         while no tablespace is created, or restore this one by hand on another machine", path = .path.display()
+    )]
+    NewTablespace {
+        /// The backup.
+        path: PathBuf,
+    },
     /// A server on a copy would write to the place to which a link leads.
     #[error(
         "{path} has the link {link}: a server on a copy would change the files behind this link. Unpack the backup, replace the \
@@ -137,6 +146,7 @@ impl Classified for RestoreError {
             | Self::OtherVersion { .. }
             | Self::UnknownVersion { .. }
             | Self::Tablespaces { .. }
+            | Self::NewTablespace { .. }
             | Self::Link { .. }
             | Self::Incremental { .. }
             | Self::WalWithoutManifest { .. }

@@ -25,7 +25,7 @@ pub use outcome::Restored;
 use super::outcome::Outcome;
 use super::plan::{Kind, Plan};
 use super::recipe::{Form, Recipe};
-use crate::error::BackupError;
+use crate::error::{BackupError, OnPath};
 use crate::programs::Programs;
 use crate::run::STARTING;
 use crate::run::scratch::Scratch;
@@ -84,6 +84,9 @@ pub async fn restore(
     if recipe.has_tablespaces && !matches!(recipe.form, Some(Form::Base | Form::BaseTar)) {
         return Err(RestoreError::Tablespaces { path: plan.path.clone() });
     }
+    if recipe.creates_tablespaces {
+        return Err(RestoreError::NewTablespace { path: plan.path.clone() });
+    }
     if let Some(link) = recipe.link.clone() {
         return Err(RestoreError::Link { path: plan.path.clone(), link });
     }
@@ -108,6 +111,9 @@ pub async fn restore(
     facts.encoding = dump::encoding(recipe.encoding.as_deref());
     let mut scratch = Scratch::new(request.home, server, &facts, &[], (0, &[]))?;
     let stop = AtomicBool::new(false);
+    // A program may take a relative path for an option (-x.dump), or for one on another machine (tar: a:b.tar).
+    let path = std::path::absolute(&plan.path).on("read", &plan.path)?;
+    let plan = &Plan { path, ..plan.clone() };
     let ended = {
         let mut work = Box::pin(async {
             tell(STARTING);

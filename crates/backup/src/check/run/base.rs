@@ -58,7 +58,7 @@ pub(super) fn plain(run: &Run<'_>, outcome: &mut Outcome) -> Result<(), CheckErr
         for name in &names {
             has_advanced |= segment(run, &mut segments, &directory, name, outcome)?;
         }
-        if !has_advanced || segments.wanted().is_empty() {
+        if !has_advanced || !segments.lacks_some() {
             break;
         }
     }
@@ -67,10 +67,10 @@ pub(super) fn plain(run: &Run<'_>, outcome: &mut Outcome) -> Result<(), CheckErr
 
 fn segments(listed: &ManifestCheck) -> Segments {
     let ranges = listed.manifest.as_ref().map_or(&[][..], |manifest| &manifest.wal);
-    Segments::new(ranges, listed.first_segment(), listed.system())
+    Segments::new((ranges, listed.untold_wal()), listed.first_segment(), listed.system(), listed.sought())
 }
 
-/// Looks for missing segments in the user's own directory, and compares what WAL may change.
+/// Looks for missing segments in the user's own directory, and judges files that WAL may change.
 fn end_wal(
     run: &Run<'_>,
     mut segments: Segments,
@@ -94,6 +94,8 @@ fn end_wal(
             }
         }
     }
+    outcome.recipe.creates_tablespaces = segments.create_tablespaces();
+    listed.name_pages(&segments, outcome);
     listed.compare_maps(segments.may_write_maps(), outcome);
     segments.end(run.plan.wal.as_deref(), outcome);
     Ok(())
@@ -131,7 +133,8 @@ fn manifest(run: &Run<'_>, outcome: &mut Outcome) -> Result<ControlFlow<(), Opti
     Ok(found.map_or(ControlFlow::Break(()), |manifest| ControlFlow::Continue(Some(manifest))))
 }
 
-/// All files below, with `/`, except those that are no regular files. Symbolic links are followed where PostgreSQL makes them.
+/// All files below, with `/`, except those that are no regular files. Symbolic links are followed where PostgreSQL makes them, and if they lead
+/// to a file.
 fn walk(
     root: &Path,
     below: &str,
@@ -152,14 +155,22 @@ fn walk(
                 listed.directory(&path);
                 walk(root, &path, found, listed, outcome)?;
             }
-            Ok(kind) if kind.is_file() => {
+            Ok(kind) if kind.is_file() || kind.is_symlink() && root.join(&path).is_file() => {
                 found.insert(path);
             }
+            Ok(kind) if kind.is_symlink() && listed.manifest.is_none() => unfollowed(path, outcome),
             Ok(_) => outcome.damage(path, None, "it is neither a file nor a directory"),
             Err(error) => outcome.damage(path, None, format!("the symbolic link leads nowhere: {error}")),
         }
     }
     Ok(())
+}
+
+/// A link that pg_basebackup does not copy, but other programs do, to a directory or to a file that is not here.
+fn unfollowed(path: String, outcome: &mut Outcome) {
+    outcome
+        .gap(format!("{path}: pgrig does not follow this link"), "check the files to which the link leads");
+    outcome.recipe.link.get_or_insert(path);
 }
 
 /// Tar files in a directory.
@@ -172,7 +183,8 @@ pub(super) fn tars(run: &Run<'_>, outcome: &mut Outcome) -> Result<(), CheckErro
     let entries = fs::read_dir(root).map_err(|error| CheckError::read(root, error))?;
     let mut names: Vec<String> =
         entries.flatten().map(|entry| entry.file_name().to_string_lossy().into_owned()).collect();
-    names.sort();
+    // The label, which tells of the pages of tablespaces, is in the first one.
+    names.sort_by_key(|name| (!name.starts_with("base."), name.clone()));
     let (archives, others): (Vec<String>, Vec<String>) =
         names.into_iter().filter(|name| name != MANIFEST).partition(|name| is_tar(name));
     if let Some(first) = others.first() {
@@ -328,6 +340,7 @@ fn of_sources(
     listed.end(is_whole, outcome);
     let mut segments = segments(listed);
     if !is_whole {
+        listed.name_pages(&segments, outcome);
         return Ok(());
     }
     // WAL comes in order, in a file of its own; a further time if it does not.
@@ -342,10 +355,11 @@ fn of_sources(
                 Ok(())
             })?;
             if !read {
+                listed.name_pages(&segments, outcome);
                 return Ok(());
             }
         }
-        if !has_advanced || segments.wanted().is_empty() {
+        if !has_advanced || !segments.lacks_some() {
             break;
         }
     }

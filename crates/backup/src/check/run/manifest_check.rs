@@ -3,13 +3,15 @@
 use std::collections::{BTreeSet, HashMap};
 use std::io::{self, Read};
 
-use crate::check::format::manifest::{Checksum, Listed, Manifest};
+use crate::check::format::blocks::Block;
+use crate::check::format::manifest::{Checksum, Listed, Manifest, WalRange};
 use crate::check::format::own_sums::{self, Summed, lsn_of};
 use crate::check::format::pages::{self, Pages, WrongPage};
 use crate::check::format::wal;
 use crate::check::format::wrong;
 use crate::check::outcome::Outcome;
 use crate::check::run::BUFFER;
+use crate::check::run::segments::Segments;
 use measure::human::counted;
 
 /// Files that a manifest does not list, or that may differ from it (`src/bin/pg_verifybackup/pg_verifybackup.c`).
@@ -26,6 +28,8 @@ const PREPARED: &str = "pg_twophase/";
 const ORIGINS: &str = "pg_logical/replorigin_checkpoint";
 /// Bytes that are kept of some files.
 const KEPT: usize = 4096;
+/// Line of the label of a backup that was made of a standby, whose WAL has no record of the end.
+const OF_STANDBY: &str = "BACKUP FROM: standby";
 /// Line of the label of an incremental backup.
 const INCREMENTAL: &str = "INCREMENTAL FROM LSN: ";
 /// Directories without which a server does not start, and which are empty in a backup (src/bin/initdb/initdb.c). Copies through object
@@ -58,6 +62,8 @@ pub(super) struct ManifestCheck {
     maps: Vec<(String, Vec<u8>)>,
     /// Pages of files without a checksum in a manifest, with a wrong checksum of their own, if the server had checksums.
     wrong_pages: Vec<(String, WrongPage)>,
+    /// First pages of unlogged relations.
+    unlogged: BTreeSet<Block>,
     unchecked: u64,
 }
 
@@ -77,6 +83,7 @@ impl ManifestCheck {
             kept: HashMap::new(),
             maps: Vec::new(),
             wrong_pages: Vec::new(),
+            unlogged: BTreeSet::new(),
             unchecked: 0,
         }
     }
@@ -111,6 +118,9 @@ impl ManifestCheck {
         };
         let kept = [VERSION, CONTROL, LABEL, MAP].into_iter().find(|name| *name == path);
         let mut pages = if sum.is_none() { Pages::of(path, self.start()) } else { None };
+        if pages.is_some() {
+            self.unlogged.extend(pages::unlogged(path));
+        }
         let (bytes, beginning) = read(content, sum.as_mut(), pages.as_mut())?;
         let room = pages::MOST.saturating_sub(self.wrong_pages.len());
         let wrong_pages = pages.into_iter().flat_map(Pages::wrong).take(room);
@@ -189,14 +199,58 @@ impl ManifestCheck {
         lsn_of(start.split_whitespace().next()?)
     }
 
-    /// Adds the pages with a wrong checksum as damages, if the server had checksums.
-    fn name_pages(&self, outcome: &mut Outcome) {
-        if self.kept.get(CONTROL).is_some_and(|control| pages::have_checksums(control)) {
-            let start = self.start();
-            for (path, page) in self.wrong_pages.iter().filter(|(_, page)| page.counts(start)) {
-                outcome.damage(path, Some(page.place), "the checksum of the page that begins there is wrong");
+    /// The WAL that a restore reads, by `backup_label`; none if a manifest lists it.
+    pub(super) fn untold_wal(&self) -> Option<WalRange> {
+        let timeline = u32::from_str_radix(self.first_segment()?.get(..8)?, 16).ok()?;
+        let label = String::from_utf8_lossy(self.kept.get(LABEL)?);
+        let is_of_standby = label.lines().any(|line| line == OF_STANDBY);
+        let end = if is_of_standby { own_sums::least_end(self.kept.get(CONTROL)?)? } else { wal::UNKNOWN };
+        Some(WalRange { timeline, start: self.start()?, end })
+    }
+
+    /// Pages that [`Self::name_pages`] looks for in the WAL.
+    pub(super) fn sought(&self) -> BTreeSet<Block> {
+        self.doubtful_pages().map(|(_, page)| page.block).collect()
+    }
+
+    /// Pages with a wrong checksum, if the server had checksums. Those of unlogged relations count only if the server was shut down: recovery
+    /// empties these relations.
+    fn doubtful_pages(&self) -> impl Iterator<Item = &(String, WrongPage)> {
+        let start = self.start();
+        let have_checksums = self.kept.get(CONTROL).is_some_and(|control| pages::have_checksums(control));
+        self.wrong_pages.iter().filter(move |(_, page)| {
+            let is_unlogged = self.unlogged.contains(&Block { number: 0, ..page.block });
+            have_checksums && page.counts(start) && !(is_unlogged && start.is_some())
+        })
+    }
+
+    /// Adds pages with a wrong checksum as damages, unless the WAL of the backup replaces them: they were written while they were read.
+    pub(super) fn name_pages(&self, segments: &Segments, outcome: &mut Outcome) {
+        let was_running = self.start().is_some();
+        let mut open = Vec::new();
+        for (path, page) in self.doubtful_pages() {
+            let is_replaced = if was_running { segments.replaces(&page.block) } else { Some(false) };
+            match is_replaced {
+                Some(true) => {}
+                Some(false) => {
+                    outcome.damage(
+                        path,
+                        Some(page.place),
+                        "the checksum of the page that begins there is wrong",
+                    );
+                }
+                None => open.push(format!("{path}, byte {}", page.place)),
             }
         }
+        let Some(first) = open.first() else { return };
+        let (them, more) = if open.len() == 1 { ("it", "") } else { ("them", " …") };
+        outcome.gap(
+            format!(
+                "{} with a wrong checksum, unless the WAL of the backup replaces {them}: {first}{more}",
+                counted(open.len() as u64, "page")
+            ),
+            "restore the backup: --restore",
+        );
     }
 
     /// Adds the damages and gaps that show once all files were read; `is_read` says that they were.
@@ -210,7 +264,6 @@ impl ManifestCheck {
         outcome.recipe.has_tablespaces =
             places.any(|path| path.starts_with(TABLESPACES)) || !text(MAP).trim().is_empty();
         self.name_links(outcome);
-        self.name_pages(outcome);
         if let Some(manifest) = &self.manifest {
             outcome.recipe.bytes = Some(manifest.files.iter().map(|file| file.size).sum());
             outcome.recipe.wal.clone_from(&manifest.wal);

@@ -5,6 +5,7 @@ use std::fs;
 use std::io::{self, Read};
 use std::path::Path;
 
+use crate::check::format::blocks::{Block, Replaced};
 use crate::check::format::manifest::{WalRange, lsn};
 use crate::check::format::wal::{self, PAGE, Walk};
 use crate::check::outcome::Outcome;
@@ -17,6 +18,10 @@ const DEFAULT: u64 = 16 << 20;
 /// Reads the segments of all ranges, each range in order.
 pub(super) struct Segments {
     ranges: Vec<WalRange>,
+    /// Without ranges, the one that `backup_label` tells of. Nothing of it is damage: it may end anywhere.
+    untold: Option<WalRange>,
+    /// Pages that are looked for.
+    pages: Replaced,
     /// The segment with which recovery begins, if nothing else tells which WAL is needed; none once it was seen.
     first: Option<String>,
     system: Option<u64>,
@@ -33,18 +38,44 @@ struct Walked {
     segments: Vec<(u64, String)>,
     next: usize,
     has_failed: bool,
+    /// Whether its segments are found one after the other, as long as there are some.
+    is_untold: bool,
 }
 
 impl Walked {
+    /// Reads a segment of this size that begins with this page, as far as it has records.
+    fn read_untold(
+        &mut self,
+        (begin, size): (u64, u64),
+        mut page: Vec<u8>,
+        content: &mut dyn Read,
+    ) -> io::Result<()> {
+        let mut at = begin;
+        while page.len() == PAGE && !self.has_failed {
+            self.has_failed = self.walk.page(at, &page).is_err() || self.walk.has_unknown_rest;
+            at += PAGE as u64;
+            page.clear();
+            Read::take(&mut *content, PAGE as u64).read_to_end(&mut page)?;
+        }
+        self.has_failed |= at + page.len() as u64 != begin + size;
+        drain(content).map(drop)
+    }
+
     fn is_read_to_end(&self) -> bool {
         !self.has_failed && self.next == self.segments.len() && self.walk.is_complete()
     }
 }
 
 impl Segments {
-    pub(super) fn new(ranges: &[WalRange], first: Option<String>, system: Option<u64>) -> Self {
-        let ranges = ranges.to_vec();
-        Self { ranges, first, system, size: None, walks: Vec::new(), others: BTreeSet::new() }
+    /// Of the ranges of a manifest, or without one of the range that begins where `backup_label` says.
+    pub(super) fn new(
+        (ranges, untold): (&[WalRange], Option<WalRange>),
+        first: Option<String>,
+        system: Option<u64>,
+        pages: BTreeSet<Block>,
+    ) -> Self {
+        let (ranges, pages) = (ranges.to_vec(), Replaced::new(pages));
+        Self { ranges, untold, pages, first, system, size: None, walks: Vec::new(), others: BTreeSet::new() }
     }
 
     /// Looks for the first segment in the user's own directory.
@@ -57,15 +88,25 @@ impl Segments {
             return;
         }
         self.size = Some(size);
-        let system = self.system;
-        let walked = |range: &WalRange| Walked {
-            walk: Walk::new(range, size, system),
+        let walked = |range: &WalRange, is_untold: bool| Walked {
+            walk: Walk::new(range, size, self.system, self.pages.clone()),
             range: range.clone(),
-            segments: wal::segments(range, size),
+            segments: if is_untold {
+                vec![wal::segment(range.timeline, range.start / size, size)]
+            } else {
+                wal::segments(range, size)
+            },
             next: 0,
             has_failed: false,
+            is_untold,
         };
-        self.walks = self.ranges.iter().map(walked).collect();
+        let told = self.ranges.iter().map(|range| walked(range, false));
+        self.walks = told.chain(self.untold.iter().map(|range| walked(range, true))).collect();
+    }
+
+    /// Those of the manifest.
+    fn told(&self) -> impl Iterator<Item = &Walked> {
+        self.walks.iter().filter(|one| !one.is_untold)
     }
 
     /// Takes the size of segments from those in this directory, if the backup has none.
@@ -80,13 +121,26 @@ impl Segments {
 
     /// The segments that come next, each of another range.
     pub(super) fn wanted(&self) -> Vec<String> {
-        let open = self.walks.iter().filter(|one| !one.has_failed);
+        let open =
+            self.walks.iter().filter(|one| !one.has_failed && !(one.is_untold && one.walk.is_complete()));
         open.filter_map(|one| Some(one.segments.get(one.next)?.1.clone())).collect()
+    }
+
+    /// Whether one of the ranges is not read to its end yet.
+    pub(super) fn lacks_some(&self) -> bool {
+        self.told().any(|one| !one.has_failed && one.next < one.segments.len())
     }
 
     /// Whether the segment is needed, now or later.
     fn is_needed(&self, name: &str) -> bool {
-        self.walks.iter().any(|one| one.segments.iter().any(|(_, needed)| needed == name))
+        self.told().any(|one| one.segments.iter().any(|(_, needed)| needed == name))
+    }
+
+    /// Whether the replay of the WAL replaces a page of the backup, as far as it was read: none if the rest may do so.
+    pub(super) fn replaces(&self, page: &Block) -> Option<bool> {
+        let found = self.walks.iter().find_map(|one| one.walk.pages.replaces(page));
+        let is_read = !self.walks.is_empty() && self.walks.iter().all(|one| one.walk.is_complete());
+        found.or(is_read.then_some(false))
     }
 
     /// Reads a file of the directory of WAL. `length` is that of the file, if it is known. Returns whether it was the next one of a range.
@@ -123,6 +177,10 @@ impl Segments {
         let begin = walked.segments[walked.next].0;
         walked.next += 1;
         let size = self.size.unwrap_or(DEFAULT);
+        if walked.is_untold {
+            walked.segments.push(wal::segment(walked.range.timeline, begin / size + 1, size));
+            return walked.read_untold((begin, size), page, content).map(|()| true);
+        }
         let mut at = begin;
         while page.len() == PAGE {
             if !walked.has_failed
@@ -154,6 +212,11 @@ impl Segments {
             || self.walks.iter().any(|one| one.walk.writes_maps || !one.is_read_to_end())
     }
 
+    /// Whether the replay of the WAL creates a tablespace, as far as it was read.
+    pub(super) fn create_tablespaces(&self) -> bool {
+        self.walks.iter().any(|one| one.walk.creates_tablespaces)
+    }
+
     /// Adds the missing segments as damages, and those that no restore needs as gaps. `archive` is the user's own directory.
     pub(super) fn end(mut self, archive: Option<&Path>, outcome: &mut Outcome) {
         self.begin(DEFAULT);
@@ -167,7 +230,7 @@ impl Segments {
                 ),
             );
         }
-        for one in &self.walks {
+        for one in self.told() {
             let missing: Vec<&str> = one.segments[one.next..].iter().map(|(_, name)| name.as_str()).collect();
             let [start, end] = [one.range.start, one.range.end].map(lsn);
             if let Some(first) = missing.first() {

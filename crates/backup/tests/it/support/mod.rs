@@ -1,5 +1,6 @@
 //! Rehearsals on servers of the tests.
 
+pub(crate) mod by_hand;
 pub(crate) mod made;
 
 use std::fs::{self, Permissions};

@@ -208,7 +208,8 @@ fn waits(stall: &Stall) -> String {
 fn forecast(one: &StatementOutcome, of: &Outcome) -> String {
     let Some(forecast) = &one.forecast else { return rowless::forecast(one).unwrap_or_default() };
     let is_quick = one.measured.len() == 1;
-    let figure = |figure: &Figure, shown: &dyn Fn(f64) -> String| match figure {
+    let figure = |figure: &Figure, shown: &dyn Fn(f64) -> String| {
+        match figure {
         Figure::Value { value, low, high } => {
             format!("{} ({} to {})", shown(*value), shown(*low), shown(*high))
         }
@@ -220,9 +221,10 @@ fn forecast(one: &StatementOutcome, of: &Outcome) -> String {
                 .to_owned()
         }
         Figure::TooSmall => {
-            "not known: it hardly grows between the measured sizes; give a larger --up-to".to_owned()
+            "not known: it hardly grows between the measured sizes, or no more than runs differ; give a larger --up-to".to_owned()
         }
         Figure::NotMeasured => "not known: it was not measured".to_owned(),
+    }
     };
     let (seconds, wal) = (figure(&forecast.seconds, &time), figure(&forecast.wal, &shown_bytes));
     let size = bytes(forecast.bytes);

@@ -242,7 +242,9 @@ fn reason(figure: &Value) -> String {
     match figure.as_str() {
         Some("too-few-sizes") => "too few sizes were measured".to_owned(),
         Some("not-measured") => "it was not measured".to_owned(),
-        Some("too-small") => "it hardly grows between the measured sizes".to_owned(),
+        Some("too-small") => {
+            "it hardly grows between the measured sizes, or no more than runs differ".to_owned()
+        }
         _ => String::new(),
     }
 }

@@ -198,9 +198,10 @@ fn reason(name: &str, figure: Figure, of: &Forecast) -> Option<String> {
             bytes(boundary.at),
             boundary.cause.effect()
         )),
-        Figure::TooFewSizes | Figure::TooSmall => {
-            Some("it hardly grows between the measured sizes; give a larger --up-to".to_owned())
-        }
+        Figure::TooFewSizes | Figure::TooSmall => Some(
+            "it hardly grows between the measured sizes, or no more than runs differ; give a larger --up-to"
+                .to_owned(),
+        ),
         Figure::NotMeasured => Some(lacks(name, of).to_owned()),
     }
 }
