@@ -139,6 +139,8 @@ pub struct Effects {
     pub waits: usize,
     /// Disk space that it takes while it runs.
     pub space: Space,
+    /// Whether the server counted temporary files of it, or of its transaction, that no reading saw: so their size is not known.
+    pub missed_temporary: bool,
     /// OIDs of the tables that decide on its cost.
     #[serde(skip)]
     pub(crate) tables: BTreeSet<u32>,
@@ -196,7 +198,7 @@ pub(crate) struct Attached {
 pub struct Space {
     /// Files of the database: tables and indexes, new files beside those that they replace.
     pub files: u64,
-    /// Temporary files, for example of sorts; none if the role may not see them.
+    /// Temporary files, for example of sorts; none if the role may not see them, or no reading saw those that the server counted.
     pub temporary: Option<u64>,
 }
 

@@ -159,6 +159,11 @@ impl<'a> Look<'a> {
         self.is_in_transaction
     }
 
+    /// The session of the migration, and the one that watches it.
+    pub(crate) fn sessions(&self) -> (&Session, &Watcher) {
+        (&self.session, &self.watcher)
+    }
+
     /// Adds the rules of the tables after the last statement, which is at this place, as the migration sees them.
     pub(crate) async fn read_rules(&self, rules: &mut Rules, place: usize) -> Result<(), ConnectError> {
         rules.read(&self.session, (place, self.is_in_transaction)).await
@@ -263,6 +268,7 @@ impl<'a> Look<'a> {
             is_alone: false,
             waits: 0,
             space,
+            missed_temporary: false,
         };
         Ok(Looked::Ran(Box::new(Ran { effects: Some(effects), took, wal, is_disturbed: false })))
     }
@@ -349,6 +355,7 @@ impl<'a> Look<'a> {
             is_alone: true,
             waits,
             space,
+            missed_temporary: false,
         };
         Ok(Looked::Ran(Box::new(Ran { effects: Some(effects), took, wal, is_disturbed })))
     }

@@ -28,6 +28,7 @@ mod locale;
 mod look;
 mod mappings;
 mod minimal;
+mod missed;
 mod missing;
 mod named;
 mod original;

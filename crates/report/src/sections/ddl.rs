@@ -28,6 +28,9 @@ const NOTABLE: f64 = 0.01;
 /// Observations that have a column of their own.
 const KNOWN: [&str; 5] = ["time", "locks-held", "wal", "stall", "stall-blocked"];
 
+/// The observation of temporary files.
+const TEMPORARY: &str = "space-temporary";
+
 pub(super) fn shown(run: &Run) -> Shown {
     let statements: Vec<Statement> = run.trials.iter().map(Statement::of).collect();
     if statements.is_empty() {
@@ -143,6 +146,11 @@ impl<'a> Statement<'a> {
             .unwrap_or("")
     }
 
+    /// Whether it may have written temporary files whose size is not known.
+    fn misses_temporary(&self) -> bool {
+        self.found.is_some_and(|found| found["missed_temporary"] == true)
+    }
+
     /// Whether it runs outside of transactions.
     fn is_alone(&self) -> bool {
         self.found.is_some_and(|found| found["is_alone"] == true)
@@ -228,10 +236,13 @@ fn overview_table(statements: &[Statement]) -> Table {
             others.push(&one.name);
         }
     }
+    if statements.iter().any(Statement::misses_temporary) && !others.contains(&TEMPORARY) {
+        others.push(TEMPORARY);
+    }
     for name in others {
         let title = match name {
             "space-files" => "more disk space".to_owned(),
-            "space-temporary" => "temporary files".to_owned(),
+            TEMPORARY => "temporary files".to_owned(),
             other => other.replace('-', " "),
         };
         add(name, title);
@@ -244,6 +255,7 @@ fn overview_table(statements: &[Statement]) -> Table {
                 .filter(|_| !is_held)
                 .map_or_else(String::new, |found| quantity(found.unit).text(found.value));
             let remark = match *name {
+                TEMPORARY if one.misses_temporary() => "not measured".to_owned(),
                 "stall" => probes::remark(one.stall),
                 "stall-blocked" => probes::remark(one.blocked),
                 _ => String::new(),

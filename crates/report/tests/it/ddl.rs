@@ -290,3 +290,17 @@ fn failures_beside_readers_and_writers_are_reported() {
         assert_eq!(text.matches(told).count(), 1, "{told}: {text}");
     }
 }
+
+/// The server counted them, and no reading saw them.
+#[test]
+fn temporary_files_that_were_not_measured_have_no_figure() {
+    let text = markdown(&[changed("ddl", |run| {
+        let trial = run.trials.iter_mut().find(|trial| trial.config.starts_with("3: ")).unwrap();
+        trial.observations.retain(|one| one.name != "space-temporary");
+        let found = trial.events.iter_mut().find(|event| event.what["event"] == "found").unwrap();
+        found.what["found"]["missed_temporary"] = true.into();
+    })]);
+    assert!(text.contains("temporary files"), "{text}");
+    let is_told = |line: &str| line.starts_with("| 3: ") && line.contains("| not measured |");
+    assert!(text.lines().any(is_told), "{text}");
+}

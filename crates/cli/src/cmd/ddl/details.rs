@@ -4,7 +4,9 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write;
 
 use ddl::find::{Lock, LockMode, Work, WorkKind};
-use ddl::{Alternative, AtSize, Boundary, Figure, Outcome, Space, Spread, Stall, StatementOutcome, Wait};
+use ddl::{
+    Alternative, AtSize, Boundary, Effects, Figure, Outcome, Space, Spread, Stall, StatementOutcome, Wait,
+};
 use measure::human::{bytes, counted, grouped, time};
 
 use super::rowless;
@@ -13,6 +15,9 @@ use super::thinned;
 
 /// Least bytes of files that are more than changes of catalogs.
 const SPACE: u64 = 1 << 20;
+/// In the place of the size of temporary files.
+const MISSED: &str =
+    "temporary files not measured: the server counted some, which were there for too short a time";
 /// Statements of a better way that are shown, beside those that failed.
 const STEPS: usize = 12;
 /// Relations that are named for each lock or work.
@@ -79,7 +84,7 @@ pub(super) fn details(one: &StatementOutcome, of: &Outcome) -> Option<String> {
             let _ = write!(text, "\n   {name}   {}", waits(stall));
         }
     }
-    if let Some(space) = space(found.space) {
+    if let Some(space) = space(found) {
         let _ = write!(text, "\n   space   {space}");
     }
     text += &thinned::line(one).unwrap_or_default();
@@ -91,13 +96,17 @@ pub(super) fn details(one: &StatementOutcome, of: &Outcome) -> Option<String> {
     Some(text)
 }
 
-/// Disk space at its peak, if it is more than changes of catalogs take.
-fn space(space: Space) -> Option<String> {
-    let files = (space.files >= SPACE).then(|| format!("{} of files", bytes(space.files)));
-    let temporary = space.temporary.filter(|temporary| *temporary > 0);
+/// Disk space at its peak, if it is more than changes of catalogs take; and whether temporary files were not measured.
+fn space(found: &Effects) -> Option<String> {
+    let Space { files, temporary } = found.space;
+    let files = (files >= SPACE).then(|| format!("{} of files", bytes(files)));
+    let temporary = temporary.filter(|temporary| *temporary > 0);
     let temporary = temporary.map(|temporary| format!("{} of temporary files", bytes(temporary)));
     let parts: Vec<String> = files.into_iter().chain(temporary).collect();
-    (!parts.is_empty()).then(|| format!("{} more at its peak", parts.join(" and ")))
+    let at_peak = (!parts.is_empty()).then(|| format!("{} more at its peak", parts.join(" and ")));
+    let missed = found.missed_temporary.then(|| MISSED.to_owned());
+    let lines: Vec<String> = at_peak.into_iter().chain(missed).collect();
+    (!lines.is_empty()).then(|| lines.join("; "))
 }
 
 /// A better way beside the statement, each with its sums and its longest stall.
