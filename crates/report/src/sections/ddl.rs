@@ -59,6 +59,8 @@ struct Statement<'a> {
     stall: Option<&'a Value>,
     blocked: Option<&'a Value>,
     forecast: Option<&'a Value>,
+    /// The `--up-to` that gives figures which its forecast lacks, bytes.
+    up_to: Option<f64>,
     /// The partitions without generated rows on which it works.
     rowless: Option<&'a [Value]>,
     /// The columns that it changes between timestamp and timestamptz in an unknown time zone.
@@ -96,6 +98,7 @@ impl<'a> Statement<'a> {
             stall: part("stall", "stall"),
             blocked: part("stall-blocked", "stall"),
             forecast: part("forecast", "forecast"),
+            up_to: part("forecast", "up_to").and_then(Value::as_f64),
             rowless: part("rowless", "partitions").and_then(Value::as_array).map(Vec::as_slice),
             zone: part("zone", "zone"),
             thinned: part("thinned", "tables").and_then(Value::as_array).map_or(&[][..], Vec::as_slice),

@@ -15,6 +15,9 @@ use super::thinned;
 
 /// Least bytes of files that are more than changes of catalogs.
 const SPACE: u64 = 1 << 20;
+/// Why no larger size gives a figure.
+const WHOLE: &str =
+    "the largest measured size has all rows of the original, so no larger --up-to gives a figure";
 /// In the place of the size of temporary files.
 const MISSED: &str =
     "temporary files not measured: the server counted some, which were there for too short a time";
@@ -221,12 +224,18 @@ fn forecast(one: &StatementOutcome, of: &Outcome) -> String {
         Figure::Value { value, low, high } => {
             format!("{} ({} to {})", shown(*value), shown(*low), shown(*high))
         }
-        Figure::Beyond { boundary, measure } => beyond(*boundary, of.up_to(one, *measure), is_quick),
+        Figure::Beyond { boundary, measure } => {
+            let up_to = (!of.is_whole).then(|| of.up_to(one, *measure));
+            beyond(*boundary, (*measure, up_to), is_quick)
+        }
         Figure::TooFewSizes if is_quick => "not known: leave out --quick to measure several sizes".to_owned(),
         Figure::TooFewSizes => {
             "not known: the tables are so small that all measured sizes are alike; give --size, or \
              --rows TABLE=ROWS"
                 .to_owned()
+        }
+        Figure::TooSmall if of.is_whole => {
+            format!("not known: it hardly grows between the measured sizes; {WHOLE}")
         }
         Figure::TooSmall => {
             "not known: it hardly grows between the measured sizes; give a larger --up-to".to_owned()
@@ -250,16 +259,15 @@ fn forecast(one: &StatementOutcome, of: &Outcome) -> String {
     text
 }
 
-/// Why there is no figure beyond a boundary, and the size that gives one.
-fn beyond(boundary: Boundary, up_to: u64, is_quick: bool) -> String {
+/// Why there is no figure beyond a boundary, and the size that gives one: of the tables, and the `--up-to` with which they have it; none if they have
+/// all their rows.
+fn beyond(boundary: Boundary, (measure, up_to): (u64, Option<u64>), is_quick: bool) -> String {
+    let why = format!("not known: from about {} on, {}", bytes(boundary.at), boundary.cause.effect());
+    let Some(up_to) = up_to else { return format!("{why}; {WHOLE}") };
     // A single size never gives one.
     let how = if is_quick { "leave out --quick, and give" } else { "give" };
-    format!(
-        "not known: from about {} on, {}; to measure that, {how} --up-to {}",
-        bytes(boundary.at),
-        boundary.cause.effect(),
-        bytes(up_to).replace(' ', ""),
-    )
+    let (tables, up_to) = (bytes(measure), bytes(up_to).replace(' ', ""));
+    format!("{why}; to measure tables of {tables}, {how} --up-to {up_to}")
 }
 
 fn spread(seconds: Spread) -> String {
@@ -367,11 +375,13 @@ mod tests {
     #[test]
     fn the_advice_beyond_a_boundary_measures_several_sizes() {
         let boundary = Boundary { cause: Cause::MaintenanceWorkMem, at: 148_000_000 };
-        let of = |is_quick| beyond(boundary, 1_600_000_000, is_quick);
-        assert!(of(false).ends_with("exceeds maintenance_work_mem; to measure that, give --up-to 1.60GB"));
-        assert!(of(true).ends_with("to measure that, leave out --quick, and give --up-to 1.60GB"));
+        let of = |is_quick| beyond(boundary, (681_000_000, Some(1_600_000_000)), is_quick);
+        let measure = "exceeds maintenance_work_mem; to measure tables of 681 MB, ";
+        assert!(of(false).ends_with(&format!("{measure}give --up-to 1.60GB")), "{}", of(false));
+        assert!(of(true).ends_with(&format!("{measure}leave out --quick, and give --up-to 1.60GB")));
+        assert!(beyond(boundary, (681_000_000, None), false).ends_with(WHOLE));
         // The boundary is only a part of the memory.
-        let cache = beyond(Boundary { cause: Cause::Cache, at: 148_000_000 }, 1_600_000_000, false);
+        let cache = beyond(Boundary { cause: Cause::Cache, at: 148_000_000 }, (681_000_000, None), false);
         let begins = "not known: from about 148 MB on, the work may no longer fit in the cache, a part of the machine's memory;";
         assert!(cache.starts_with(begins), "{cache}");
     }
