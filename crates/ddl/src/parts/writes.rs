@@ -4,13 +4,13 @@ use super::Parts;
 use super::acts::body;
 use crate::triggers::{DELETE, INSERT, UPDATE};
 
-/// UPDATE, DELETE, INSERT or MERGE of a table.
+/// UPDATE, DELETE, INSERT, MERGE or COPY of a table.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[expect(clippy::struct_excessive_bools, reason = "facts that do not depend on each other")]
 pub(crate) struct Write {
     /// The name of the table, as it stands there.
     pub(crate) table: String,
-    /// Whether it is INSERT.
+    /// Whether it only inserts rows: INSERT or COPY.
     pub(crate) is_insert: bool,
     /// Whether a query gives its rows, or conditions.
     pub(crate) has_query: bool,
@@ -58,7 +58,8 @@ impl Parts<'_> {
         if place > 0 && others.iter().any(|word| self.begins(place - 1, &[word])) {
             return None;
         }
-        let kinds: [&[&str]; 4] = [&["update"], &["delete", "from"], &["insert", "into"], &["merge", "into"]];
+        let kinds: [&[&str]; 5] =
+            [&["update"], &["delete", "from"], &["insert", "into"], &["merge", "into"], &["copy"]];
         let kind = kinds.into_iter().find(|words| self.begins(place, words))?;
         let first = place + kind.len();
         // ON CONFLICT … DO UPDATE SET, and WHEN MATCHED THEN UPDATE SET.
@@ -69,7 +70,11 @@ impl Parts<'_> {
         let end = self.end_of_write(after);
         let has_all = |words: &[&str]| (after..end).any(|at| self.begins(at, words));
         let has = |words: &[&str]| words.iter().any(|word| has_all(&[*word]));
-        let is_insert = kind[0] == "insert";
+        // COPY … TO writes no rows.
+        if kind[0] == "copy" && !has(&["from"]) {
+            return None;
+        }
+        let is_insert = ["insert", "copy"].contains(&kind[0]);
         let has_query = has(&["select", "table"]);
         let is_plain = !is_insert && kind[0] != "merge" && !has_query && !has(&["from", "using"]);
         let is_whole = kind[0] == "delete" && !has(&["where", "using"]);
@@ -77,6 +82,7 @@ impl Parts<'_> {
         let sets = if kind[0] == "update" { self.set(after) } else { None };
         let bit = |is: bool, event: i32| if is { event } else { 0 };
         let events = match kind[0] {
+            "copy" => INSERT,
             "insert" => INSERT | bit(has_all(&["do", "update"]), UPDATE),
             "delete" => DELETE,
             "update" => UPDATE,
@@ -210,6 +216,9 @@ mod tests {
                 "MERGE INTO t USING u ON a = b WHEN MATCHED THEN UPDATE SET c = 1 WHEN NOT MATCHED THEN DELETE",
                 &["t "],
             ),
+            ("COPY t (a, b) FROM '/t.csv' WHERE a > 0", &["t i"]),
+            ("COPY t TO '/t.csv'", &[]),
+            ("COPY (SELECT a FROM t) TO '/t.csv'", &[]),
             ("SELECT 1 FROM t FOR UPDATE; SELECT 1 FROM t FOR NO KEY UPDATE OF t", &[]),
             ("ALTER TABLE t ADD FOREIGN KEY (a) REFERENCES u ON UPDATE CASCADE", &[]),
             (

@@ -242,6 +242,23 @@ fn each_transaction_of_code_shows_its_locks() {
     }
 }
 
+/// A check that was deferred locks rows, and reads them, before the end of the transaction.
+#[test]
+fn constraints_that_become_immediate_are_checked_by_a_statement_of_its_own() {
+    let schema = "
+        CREATE TABLE owners (id int PRIMARY KEY);
+        CREATE TABLE jobs (id int PRIMARY KEY, owner_id int REFERENCES owners DEFERRABLE INITIALLY DEFERRED);";
+    let migration = "BEGIN; UPDATE jobs SET owner_id = (SELECT min(id) FROM owners); SET CONSTRAINTS ALL IMMEDIATE; COMMIT;";
+    for release in RELEASES {
+        let outcome = measured(&server(release), &request(schema, migration, Amount::Rows(300))).unwrap();
+        let failed: Vec<_> = outcome.failed().collect();
+        assert!(failed.is_empty(), "{release}: {failed:#?}");
+        let found = outcome.statements[2].found.as_ref().unwrap();
+        assert!(of_tables(found).contains(&("owners", LockMode::RowShare)), "{release}: {found:#?}");
+        assert_eq!((found.blocks(), found.is_alone), (None, false), "{release}: {found:#?}");
+    }
+}
+
 /// Rows that move from one table to another.
 #[test]
 fn a_write_within_another_is_found_with_its_locks() {
