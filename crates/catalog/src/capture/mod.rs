@@ -4,7 +4,7 @@ mod aggregates;
 mod defaults;
 mod drawn;
 mod extended;
-mod locale;
+mod locales;
 mod packed;
 mod reading;
 
@@ -13,7 +13,7 @@ use std::collections::BTreeMap;
 pub use self::aggregates::Aggregates;
 use self::aggregates::Question;
 pub use self::drawn::{Drawing, draw, drawing};
-pub use self::locale::locale;
+pub use self::locales::locale;
 use self::packed::{Pages, StoredColumn};
 use self::reading::in_transaction;
 use futures_util::future::LocalBoxFuture;
