@@ -17,6 +17,7 @@ mod memberships;
 mod network;
 mod only;
 mod others;
+mod parts;
 pub(crate) mod pitr;
 mod point;
 mod postmaster;

@@ -13,6 +13,7 @@ mod logins;
 mod lost;
 mod others;
 mod pages;
+mod partitions;
 mod pitr;
 mod prepared;
 mod probe;
