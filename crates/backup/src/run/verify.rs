@@ -66,7 +66,8 @@ pub(super) async fn verify(
 async fn checked(target: &Target) -> Result<Option<(u64, u64)>, Trouble> {
     let failed = |error: ConnectError| Trouble::Way(of_amcheck(&error));
     let session = Session::open(target).await.map_err(failed)?;
-    session.run(include_str!("../sql/session.sql")).await.map_err(failed)?;
+    // Without those of texts: expressions of indexes may need the database's own, also its search path.
+    session.run(include_str!("../sql/reading.sql")).await.map_err(failed)?;
     session.run(PATIENCE).await.map_err(failed)?;
     let indexes = match amcheck(&session).await {
         Ok(schema) => check_indexes(&session, schema).await,
@@ -131,8 +132,6 @@ async fn check_indexes(
     amcheck: Option<String>,
 ) -> Result<Option<(u64, u64)>, ConnectError> {
     let Some(schema) = amcheck else { return Ok(None) };
-    // Expressions of indexes may need the database's own search path.
-    session.run("RESET search_path").await?;
     let (mut checked, mut left_out) = (0, 0);
     let collations = other_collations(session).await?;
     for index in session.rows(include_str!("../sql/btrees.sql"), &[&collations]).await? {

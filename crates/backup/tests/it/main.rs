@@ -22,6 +22,7 @@ mod rehearse;
 mod restore;
 mod room;
 mod sequences;
+mod settings;
 mod sizes;
 mod support;
 mod tablespaces;
