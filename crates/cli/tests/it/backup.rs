@@ -8,7 +8,7 @@ use std::process::{Command, Stdio};
 use nix::sys::signal::Signal;
 use testkit::{Need, assert_says, require, until};
 
-use crate::support::{Rig, Running};
+use crate::support::{Ran, Rig, Running};
 
 /// Processes that name this directory.
 pub(crate) fn processes_of(directory: &str) -> Vec<String> {
@@ -211,4 +211,22 @@ fn handles(pid: u32, signal: Signal) -> bool {
     let status = fs::read_to_string(format!("/proc/{pid}/status")).unwrap();
     let caught = status.lines().find_map(|line| line.strip_prefix("SigCgt:")).unwrap();
     u64::from_str_radix(caught.trim(), 16).unwrap() >> (signal as i32 - 1) & 1 == 1
+}
+
+/// The manifest comes last in a tar file.
+#[test]
+fn a_base_backup_from_standard_input_is_to_be_stored_first() {
+    let rig = Rig::new();
+    let mut header = b"backup_label".to_vec();
+    header.resize(1024, 0);
+    let file = rig.home.path().join("base.tar");
+    fs::write(&file, header).unwrap();
+    let mut command = rig.command("backup check -");
+    command.stdin(fs::File::open(&file).unwrap());
+    let ran = Ran::from(command.output().unwrap());
+    assert_eq!(ran.code, Some(2), "{ran:#?}");
+    assert_says(
+        &ran.stderr,
+        &["standard input is a base backup as a tar file", "store it in a file", "give the path of that"],
+    );
 }
