@@ -150,7 +150,7 @@ fn judged(outcome: &Outcome, asked: &SizesRequest) -> Result<(), Failure> {
     } else {
         String::new()
     };
-    Err(BadResult::Missed(vec![format!("no way is known to restore within {rto} (--rto){more}")]).into())
+    Err(BadResult::Missed(vec![format!("no --way is certain to restore within {rto} (--rto){more}")]).into())
 }
 
 /// Prints progress. The document begins once there is a server.
