@@ -25,9 +25,9 @@ pub(super) fn text(outcome: &Outcome, plan: &Plan, rto: Duration) -> String {
     } else if outcome.cut_short.is_empty() {
         "the upper end of the interval"
     } else {
-        "the upper end of the interval, or with fewer than six trials by the slowest restore"
+        "the upper end of the interval, or with fewer than six trials the slowest restore"
     };
-    let mut text = format!("\nrestore within {} (--rto), by {by}", duration(rto));
+    let mut text = format!("\nrestore within {} (--rto), judged by {by}", duration(rto));
     for (verdict, ways) in [("meets", &met), ("misses", &missed)] {
         if !ways.is_empty() {
             let _ = write!(text, "\n  {verdict}: {}", named(ways));

@@ -186,7 +186,7 @@ impl Rights {
                  later), or grant SELECT",
                 self.unreadable_tables, self.tables
             ),
-            (_, _, Some(why)) => format!("yes, by pg_dump; not by pg_basebackup: {why}"),
+            (_, _, Some(why)) => format!("yes, with pg_dump; not with pg_basebackup: {why}"),
             (_, _, None) => "yes".to_owned(),
         }
     }

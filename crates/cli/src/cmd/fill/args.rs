@@ -200,7 +200,7 @@ pub(crate) struct FillArgs {
     #[arg(long, help_heading = "pgbench's tables")]
     pub(crate) no_autovacuum: bool,
 
-    /// Fill one table of one integer column by CREATE TABLE AS (level 0)
+    /// Fill one table of one integer column with CREATE TABLE AS (level 0)
     #[arg(long, help_heading = "pgbench's tables")]
     pub(crate) series: bool,
 

@@ -111,7 +111,7 @@ pub(crate) struct TpsArgs {
     #[arg(short = 'L', long, value_name = "DURATION", value_parser = milliseconds, help_heading = "Load")]
     pub(crate) latency_limit: Option<Duration>,
 
-    /// Send statements by this protocol: simple (as text), extended (parsed each time) or prepared (parsed once in each session) [default: simple]
+    /// Send statements with this protocol: simple (as text), extended (parsed each time) or prepared (parsed once in each session) [default: simple]
     #[arg(short = 'M', long, value_enum, ignore_case = true, help_heading = "Load")]
     pub(crate) protocol: Option<Sent>,
 

@@ -29,7 +29,7 @@ pub(super) fn measured(restore: &Dot, seconds: f64) -> String {
 pub(super) fn meaning(restores: &[Dot], seconds: f64) -> String {
     let is_by_interval = restores.iter().any(|restore| restore.observed.len() >= FEWEST);
     let by = if is_by_interval { "the upper end of the interval" } else { "the slowest restore" };
-    format!("A way meets the RTO if it restores within {}, by {by}.", Quantity::Elapsed.text(seconds))
+    format!("A way meets the RTO if it restores within {}, judged by {by}.", Quantity::Elapsed.text(seconds))
 }
 
 /// The verdict of a forecast.

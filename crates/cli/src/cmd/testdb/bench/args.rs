@@ -50,7 +50,7 @@ const PROFILE: &str = "stock; with --instance, the profile of the last `server s
     unlogged    unlogged tables: a crash of the server empties them\n  \
     dangerous   fsync, full_page_writes and synchronous_commit off: a crash of\n                \
     the machine may destroy all databases\n  \
-    template    a copy of a template database, by the server's fastest method\n  \
+    template    a copy of a template database, made with the fastest method\n  \
     tmpfs       another server of pgrig's, with its data in memory (/dev/shm)\n\n\
     Examples:\n  \
     pgrig testdb bench --from schema.sql -- python3 -m pytest\n  \
