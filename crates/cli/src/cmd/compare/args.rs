@@ -36,7 +36,7 @@ const FIGURES: &str = "Judge these figures, separated by commas: tps,p99,wal. Mo
         pgrig tps -T 30 --label before           # five times, before the change\n  \
         pgrig tps -T 30 --label after            # five times, after it\n  \
         pgrig compare before after --fail-on regressed\n  \
-        pgrig compare latest:tps~1 latest:tps    # one run each: inconclusive\n")
+        pgrig compare latest:tps~1 latest:tps    # same options; inconclusive\n")
 )]
 pub(crate) struct CompareArgs {
     /// Runs to compare with (see RUN below)
