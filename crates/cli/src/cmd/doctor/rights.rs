@@ -32,9 +32,9 @@ pub(super) struct Rights {
 impl Rights {
     pub(super) async fn ask(connection: &Connection) -> Result<Self, ConnectError> {
         let row = ask(connection, include_str!("doctor.sql"), &[]).await?;
-        let is_superuser = row.get("is_superuser");
+        let is_superuser: bool = row.get("is_superuser");
         // PostgreSQL 13 and 14 lack the function, and the right.
-        let may_time = if row.get("can_grant_settings") {
+        let may_time: bool = if row.get("can_grant_settings") {
             ask(connection, "SELECT has_parameter_privilege('track_io_timing', 'SET')", &[]).await?.get(0)
         } else {
             is_superuser
