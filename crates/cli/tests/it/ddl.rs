@@ -184,7 +184,11 @@ fn a_limit_that_was_not_checked_is_missed() {
         let stderr = String::from_utf8_lossy(&ran.stderr);
         assert_eq!(ran.status.code(), Some(code), "{migration}: {stderr}");
         assert_says(&stderr, &[says]);
-        assert_eq!(stderr.contains("could not check"), says.contains("could not check"), "{migration}: {stderr}");
+        assert_eq!(
+            stderr.contains("could not check"),
+            says.contains("could not check"),
+            "{migration}: {stderr}"
+        );
     }
 }
 
