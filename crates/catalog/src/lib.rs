@@ -56,7 +56,7 @@ pub mod temporary;
 mod transaction;
 mod verify;
 
-pub use capture::{Aggregates, Drawing, TIMEOUT, capture, draw, drawing, statements};
+pub use capture::{Aggregates, Drawing, TIMEOUT, capture, draw, drawing, locale, statements};
 pub use describe::{DescribeRequest, Described, SequenceTaken, describe};
 pub use error::{CatalogError, SampleError};
 pub use formula::formula;

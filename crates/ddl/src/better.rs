@@ -213,6 +213,7 @@ pub(crate) mod tests {
             obstacles: Obstacles::default(),
             waits: 0,
             space: Space::default(),
+            missed_temporary: false,
             tables: BTreeSet::new(),
             held: BTreeMap::new(),
             taken: BTreeMap::new(),

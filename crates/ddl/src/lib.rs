@@ -24,6 +24,7 @@
 //!   which earlier statements have removed most rows. `skipped`: statements that did nothing, because a table is not there.
 //! - `run/keys`: columns that are counted, and not made by statistics, because the migration adds a unique key.
 //! - `extent`: the values that the statistics of a database have of a column, and whether another type takes them.
+//! - `strings`: the strings of a migration have one syntax, whatever it sets.
 //! - `encoding`: the texts are UTF-8, whatever encoding a migration or schema sets (`setting`); `run/zone` tells if an unknown time zone decides
 //!   on a rewrite.
 //! - `locale`: that of the databases, which decides on the order of texts, and on whether an index serves LIKE; chosen by `run/locale`.
@@ -41,6 +42,7 @@ mod directions;
 mod edge;
 mod encoding;
 mod error;
+mod exchanged;
 mod extent;
 pub mod find;
 mod forecast;
@@ -67,6 +69,7 @@ mod script_error;
 mod setting;
 mod skipped;
 mod statement;
+mod strings;
 mod thinned;
 mod transaction;
 mod trial;

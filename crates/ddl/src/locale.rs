@@ -3,10 +3,9 @@
 use std::fmt;
 use std::str::FromStr;
 
-use connect::{ConnectError, Connection};
+use model::LocaleProvider as Provider;
 use serde::{Serialize, Serializer};
 use server::quote::literal;
-use tokio_postgres::Row;
 
 use crate::outcome::StatementOutcome;
 use crate::run::rehearse::words;
@@ -17,18 +16,6 @@ const ICU: u32 = 150_000;
 const RULES: u32 = 160_000;
 /// The first release with locales of its own.
 const BUILTIN: u32 = 170_000;
-/// The query that reads a locale. $1: name of the database; NULL for that of the session.
-pub(crate) const QUERY: &str = include_str!("sql/locale.sql");
-
-/// Library of a locale.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Provider {
-    /// The C library of the server's machine.
-    Libc,
-    Icu,
-    /// PostgreSQL itself.
-    Builtin,
-}
 
 /// A locale of a database, as CREATE DATABASE names it.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -44,32 +31,6 @@ pub struct Locale {
 impl Locale {
     fn new(provider: Provider, name: &str) -> Self {
         Self { provider, name: name.to_owned(), letters: None, rules: None }
-    }
-
-    /// Of a row of [`QUERY`].
-    pub(crate) fn of(row: &Row) -> Self {
-        let order: String = row.get("collate");
-        let letters: String = row.get("ctype");
-        let named = |provider| Self {
-            rules: row.get("rules"),
-            ..Self::new(provider, &row.get::<_, Option<String>>("locale").unwrap_or_default())
-        };
-        match row.get::<_, &str>("provider") {
-            "i" => named(Provider::Icu),
-            "b" => named(Provider::Builtin),
-            _ => {
-                let letters = Some(letters).filter(|letters| *letters != order);
-                Self { letters, ..Self::new(Provider::Libc, &order) }
-            }
-        }
-    }
-
-    /// Of the database of a connection.
-    pub(crate) async fn of_database(connection: &Connection) -> Result<Self, ConnectError> {
-        match connection.client.query_one(QUERY, &[&None::<&str>]).await {
-            Ok(row) => Ok(Self::of(&row)),
-            Err(error) => Err(connection.explain(error).await),
-        }
     }
 
     /// Whether it orders texts by their bytes, so that each index serves LIKE.
@@ -132,6 +93,16 @@ impl Locale {
     }
 }
 
+impl From<&model::Locale> for Locale {
+    fn from(locale: &model::Locale) -> Self {
+        Self {
+            letters: locale.of_letters().map(str::to_owned),
+            rules: locale.rules.clone(),
+            ..Self::new(locale.provider, locale.of_order())
+        }
+    }
+}
+
 impl FromStr for Locale {
     type Err = String;
 
@@ -154,12 +125,7 @@ impl FromStr for Locale {
 
 impl fmt::Display for Locale {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let provider = match self.provider {
-            Provider::Libc => "",
-            Provider::Icu => "icu:",
-            Provider::Builtin => "builtin:",
-        };
-        write!(f, "{provider}{}", self.name)
+        write!(f, "{}{}", self.provider.prefix(), self.name)
     }
 }
 

@@ -6,7 +6,7 @@ use measure::Sample;
 use serde::Serialize;
 
 use crate::find::{Class, Lock, LockMode, Work};
-use crate::forecast::Forecast;
+use crate::forecast::{Figure, Forecast};
 use crate::locale::UnknownLocale;
 use crate::objects::Objects;
 use crate::parted::Node;
@@ -25,6 +25,8 @@ pub struct Outcome {
     pub bytes: u64,
     /// The least `--up-to` with which these tables are filled, bytes: they may come out smaller or larger.
     pub up_to: u64,
+    /// Whether these tables have all rows for which the user asked, so that a larger `--up-to` fills no more.
+    pub is_whole: bool,
     /// The readers and writers meanwhile, if there were any.
     pub probed: Option<Probed>,
     /// The same with a transaction that was open before the migration.
@@ -139,6 +141,8 @@ pub struct Effects {
     pub waits: usize,
     /// Disk space that it takes while it runs.
     pub space: Space,
+    /// Whether the server counted temporary files of it, or of its transaction, that no reading saw: so their size is not known.
+    pub missed_temporary: bool,
     /// OIDs of the tables that decide on its cost.
     #[serde(skip)]
     pub(crate) tables: BTreeSet<u32>,
@@ -196,7 +200,7 @@ pub(crate) struct Attached {
 pub struct Space {
     /// Files of the database: tables and indexes, new files beside those that they replace.
     pub files: u64,
-    /// Temporary files, for example of sorts; none if the role may not see them.
+    /// Temporary files, for example of sorts; none if the role may not see them, or no reading saw those that the server counted.
     pub temporary: Option<u64>,
 }
 
@@ -409,6 +413,18 @@ impl Outcome {
         let needed = (bytes as f64 * self.up_to as f64 / filled as f64).ceil() as u64;
         let step = 10_u64.pow(needed.checked_ilog10().unwrap_or_default().saturating_sub(1));
         needed.div_ceil(step) * step
+    }
+
+    /// The `--up-to` with which each figure of a statement's forecast has a value that has none beyond a boundary, bytes; none if there is no such
+    /// figure, or no larger size.
+    pub fn advised(&self, one: &StatementOutcome) -> Option<u64> {
+        let forecast = one.forecast.as_ref().filter(|_| !self.is_whole)?;
+        let figures = [forecast.seconds, forecast.wal, forecast.space].into_iter().chain(forecast.temporary);
+        let measure = |figure| match figure {
+            Figure::Beyond { measure, .. } => Some(self.up_to(one, measure)),
+            _ => None,
+        };
+        figures.filter_map(measure).max()
     }
 
     /// The statements that failed.

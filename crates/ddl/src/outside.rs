@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 
 use sql::Kind;
 
+use crate::exchanged::{CLIENT, copied};
 use crate::program;
 use crate::script::{Script, tokens, without};
 use crate::script_error::ScriptError;
@@ -19,7 +20,7 @@ const COMMENTED: [&str; 4] = ["database", "role", "subscription", "tablespace"];
 const GRANTED: [&str; 3] = ["database", "parameter", "tablespace"];
 
 /// Functions that act outside of the database whenever they are called.
-static FUNCTIONS: [(&str, Affected); 24] = [
+static FUNCTIONS: [(&str, Affected); 27] = [
     ("dblink", Affected::Foreign),
     ("dblink_connect", Affected::Foreign),
     ("dblink_connect_u", Affected::Foreign),
@@ -36,11 +37,14 @@ static FUNCTIONS: [(&str, Affected); 24] = [
     ("pg_file_rename", Affected::Files),
     ("pg_file_unlink", Affected::Files),
     ("pg_file_write", Affected::Files),
+    ("pg_logical_slot_get_binary_changes", Affected::Server),
+    ("pg_logical_slot_get_changes", Affected::Server),
     ("pg_promote", Affected::Server),
     ("pg_reload_conf", Affected::Server),
     ("pg_replication_origin_advance", Affected::Server),
     ("pg_replication_origin_create", Affected::Server),
     ("pg_replication_origin_drop", Affected::Server),
+    ("pg_replication_slot_advance", Affected::Server),
     ("pg_rotate_logfile", Affected::Server),
     ("pg_switch_wal", Affected::Server),
     ("pg_terminate_backend", Affected::Server),
@@ -50,9 +54,6 @@ const CALLING: [&str; 15] = [
     "(", "call", "copy", "declare", "delete", "execute", "explain", "insert", "merge", "prepare", "select",
     "table", "update", "values", "with",
 ];
-
-/// The client in COPY. The server takes each for the other (gram.y: `copy_file_name`).
-const CLIENT: [&str; 2] = ["stdin", "stdout"];
 
 /// A statement with effects outside of its database.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -190,46 +191,6 @@ impl Outside {
             Affected::Foreign => ScriptError::Foreign { place, command },
             Affected::Files => ScriptError::Files { place, command },
             on => ScriptError::WholeServer { place, command, is_of_roles: on == Affected::Roles },
-        }
-    }
-}
-
-/// Direction of a COPY, `to` or `from`, and the word after it; none for other statements.
-fn copied<'a>(words: &[&'a str]) -> Option<(&'a str, &'a str)> {
-    if words.first() != Some(&"copy") {
-        return None;
-    }
-    let mut depth = 0_usize;
-    let is_way = |word: &&str| {
-        match *word {
-            "(" => depth += 1,
-            ")" => depth = depth.saturating_sub(1),
-            _ => {}
-        }
-        depth == 0 && ["from", "to"].contains(word)
-    };
-    let at = words.iter().position(is_way)?;
-    Some((words[at], *words.get(at + 1)?))
-}
-
-/// Rows that a statement exchanges with its client.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Exchanged {
-    /// It sends them.
-    Sent,
-    /// It waits for them.
-    Awaited,
-}
-
-impl Exchanged {
-    /// None for statements other than COPY TO STDOUT and COPY FROM STDIN.
-    pub(crate) fn of(sql: &str) -> Option<Self> {
-        let words = words(sql);
-        let words: Vec<&str> = words.iter().map(String::as_str).collect();
-        match copied(&words)? {
-            ("to", place) if CLIENT.contains(&place) => Some(Self::Sent),
-            ("from", place) if CLIENT.contains(&place) => Some(Self::Awaited),
-            _ => None,
         }
     }
 }
@@ -386,6 +347,11 @@ mod tests {
             ("copy (SELECT a FROM t) to program 'gzip'", Affected::Files, "COPY … TO PROGRAM"),
             ("COPY t FROM PROGRAM 'cat'", Affected::Files, "COPY … FROM PROGRAM"),
             ("SELECT pg_replication_origin_create('x')", Affected::Server, "pg_replication_origin_create()"),
+            (
+                "SELECT * FROM pg_logical_slot_get_changes('x', NULL, NULL)",
+                Affected::Server,
+                "pg_logical_slot_get_changes()",
+            ),
             ("SELECT pg_file_unlink('x')", Affected::Files, "pg_file_unlink()"),
             ("DO 'BEGIN PERFORM pg_rotate_logfile(); END'", Affected::Server, "DO with pg_rotate_logfile()"),
             (
@@ -433,24 +399,6 @@ mod tests {
             "",
         ] {
             assert_eq!(Outside::of(sql), None, "{sql}");
-        }
-    }
-
-    #[test]
-    fn copies_between_server_and_client_are_known() {
-        for (sql, exchanged) in [
-            ("COPY (SELECT * FROM t) TO STDOUT", Some(Exchanged::Sent)),
-            ("copy t (a, b) to stdout WITH (FORMAT csv);", Some(Exchanged::Sent)),
-            ("COPY t TO /* */ stdin", Some(Exchanged::Sent)),
-            ("COPY t FROM stdout", Some(Exchanged::Awaited)),
-            ("COPY t FROM STDIN", Some(Exchanged::Awaited)),
-            ("COPY t TO 'stdout'", None),
-            ("COPY t FROM '/tmp/t.csv'", None),
-            ("COPY (SELECT a FROM stdin) TO PROGRAM 'gzip'", None),
-            ("SELECT a FROM stdout", None),
-            ("", None),
-        ] {
-            assert_eq!(Exchanged::of(sql), exchanged, "{sql}");
         }
     }
 

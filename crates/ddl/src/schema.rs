@@ -176,7 +176,8 @@ impl Schema {
         let modelled = model.tables.iter().flat_map(columns).collect();
         // "PostgreSQL 18.0"
         let major = model.server.split([' ', '.']).nth(1).and_then(|major| major.parse().ok());
-        Ok(Self { modelled, rows, bytes, major, unseen: vec![lacking::of_model()], ..schema })
+        let locale = model.locale.as_ref().map(Locale::from);
+        Ok(Self { modelled, rows, bytes, major, locale, unseen: vec![lacking::of_model()], ..schema })
     }
 
     /// Of a database: reads its catalogs, statistics and sizes in a read-only transaction, and no table.
@@ -207,7 +208,6 @@ impl Schema {
             let mut schema = Self::of_model(&model, &format!("database {database}"))?;
             schema.extents = Extent::of_all(&facts, &model);
             schema.settings = settings(connection).await?;
-            schema.locale = Some(Locale::of_database(connection).await?);
             schema.bare = bare(connection).await?;
             schema.shares = shares(connection).await?;
             let short = model::shortened(&facts, &model);

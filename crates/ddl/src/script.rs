@@ -6,12 +6,14 @@ use sql::Kind;
 
 use crate::directions::Directions;
 use crate::encoding;
+use crate::exchanged::Exchanged;
 use crate::idle;
-use crate::outside::{Exchanged, Outside, two_phase};
+use crate::outside::{Outside, two_phase};
 use crate::script_error::ScriptError;
 pub(crate) use crate::statement::tokens;
 pub use crate::statement::{Statement, StatementKind};
 use crate::statement::{kind, place};
+use crate::strings::Strings;
 
 /// A migration, cut into its statements.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
@@ -53,7 +55,7 @@ impl Script {
     /// If the text ends within something, or has a command of psql's or data for COPY.
     pub(crate) fn read_whole(text: &str, file: Option<&str>) -> Result<Self, ScriptError> {
         let mut reader = Reader::new(text.as_bytes());
-        let mut script = Self::default();
+        let (mut script, mut strings) = (Self::default(), Strings::default());
         loop {
             let piece = match reader.next() {
                 Ok(Some(piece)) => Owned::of(piece),
@@ -68,6 +70,7 @@ impl Script {
                     script.warnings.extend(lines.map(|line| of_unwritten(&place(file, line))));
                 }
                 Owned::Statement(sql) => {
+                    let sql = strings.standard(sql);
                     if let Some(kind) = kind(&sql) {
                         let one = Statement { sql, file: file.map(str::to_owned), line, kind };
                         if encoding::is_another(&one.sql) {
@@ -344,6 +347,9 @@ mod tests {
             ("PREPARE x AS SELECT 1", StatementKind::Session),
             ("SET lock_timeout = '2s'", StatementKind::Session),
             ("LOCK TABLE t", StatementKind::MeasuredAlone),
+            ("SET CONSTRAINTS ALL IMMEDIATE", StatementKind::Measured),
+            ("DECLARE c CURSOR FOR SELECT 1", StatementKind::MeasuredAlone),
+            ("DECLARE c NO SCROLL CURSOR WITH HOLD FOR SELECT 1", StatementKind::Measured),
             ("ALTER TABLE t RENAME TO begin", StatementKind::Measured),
         ] {
             assert_eq!(read(sql).unwrap()[0].2, wanted, "{sql}");
@@ -452,6 +458,21 @@ mod tests {
             ("SELECT 1 AS skip_locked", false),
         ] {
             assert_eq!(Script::read(sql, None).unwrap().statements[0].skips_locked(), skips, "{sql}");
+        }
+    }
+
+    #[test]
+    fn options_that_are_off_do_not_count() {
+        for (sql, is_full, runs_code) in [
+            ("VACUUM FULL t", true, false),
+            ("VACUUM (FULL false, VERBOSE) t", false, false),
+            ("EXPLAIN UPDATE t SET a = 1", false, false),
+            ("EXPLAIN (ANALYZE, VERBOSE) UPDATE t SET a = 1", false, true),
+            ("EXPLAIN (ANALYZE off) DELETE FROM t", false, false),
+            ("SET CONSTRAINTS ALL IMMEDIATE", false, true),
+        ] {
+            let one = Script::read(sql, None).unwrap().statements.remove(0);
+            assert_eq!((one.is_full_vacuum(), one.runs_code()), (is_full, runs_code), "{sql}");
         }
     }
 

@@ -94,14 +94,19 @@ impl Statement {
 
     /// Whether it is VACUUM or ANALYZE, which leave out tables with locks (SKIP_LOCKED).
     pub(crate) fn skips_locked(&self) -> bool {
+        self.is_vacuum() && self.has_option("skip_locked")
+    }
+
+    /// Whether it has this word, and does not turn this option off.
+    fn has_option(&self, option: &str) -> bool {
         let tokens = tokens(&self.sql);
         let words = tokens.iter().filter(|(kind, _)| !matches!(kind, Kind::Blank | Kind::Comment));
         let words: Vec<String> = words.map(|(_, token)| token.to_ascii_lowercase()).collect();
         let is_off = |value: Option<&String>| {
             value.is_some_and(|value| ["off", "false", "0"].contains(&value.trim_matches('\'')))
         };
-        let option = words.iter().position(|word| word == "skip_locked");
-        self.is_vacuum() && option.is_some_and(|at| !is_off(words.get(at + 1)))
+        let place = words.iter().position(|word| word == option);
+        place.is_some_and(|at| !is_off(words.get(at + 1)))
     }
 
     /// Whether it is VACUUM or ANALYZE.
@@ -111,8 +116,7 @@ impl Statement {
 
     /// Whether it is VACUUM FULL.
     pub(crate) fn is_full_vacuum(&self) -> bool {
-        let is_full = |(kind, token): (Kind, &str)| kind == Kind::Word && token.eq_ignore_ascii_case("full");
-        self.first_word() == "vacuum" && tokens(&self.sql).into_iter().any(is_full)
+        self.first_word() == "vacuum" && self.has_option("full")
     }
 
     /// Whether it is REINDEX.
@@ -129,13 +133,15 @@ impl Statement {
         self.in_one_line().split([' ', '(']).next().unwrap_or_default().to_ascii_lowercase()
     }
 
-    /// Whether it may run functions and triggers.
+    /// Whether it may run functions and triggers. EXPLAIN without ANALYZE runs nothing.
     pub(crate) fn runs_code(&self) -> bool {
         let definitions = [
             "alter", "cluster", "comment", "create", "drop", "grant", "lock", "reindex", "revoke",
             "truncate", "vacuum",
         ];
-        !definitions.contains(&self.first_word().as_str())
+        let first = self.first_word();
+        let is_run = || first != "explain" || self.has_option("analyze") || self.has_option("analyse");
+        !definitions.contains(&first.as_str()) && is_run()
     }
 
     /// Whether it may be the call of code that defines objects: DO, CALL, or SELECT with a function.
@@ -191,11 +197,22 @@ pub(crate) fn kind(sql: &str) -> Option<StatementKind> {
         ("begin" | "start" | "commit" | "end" | "rollback" | "abort" | "savepoint" | "release", _) => {
             StatementKind::Transaction
         }
+        // It may check constraints, and run triggers.
+        ("set", "constraints") => StatementKind::Measured,
         ("set" | "reset" | "show" | "discard" | "listen" | "unlisten" | "deallocate" | "prepare", _) => {
             StatementKind::Session
         }
-        // In a transaction of pgrig's own it would succeed, and without one the server refuses it.
+        // In a transaction of pgrig's own they would succeed, and without one the server refuses them.
         ("lock", _) => StatementKind::MeasuredAlone,
+        ("declare", _) if !is_held(&tokens) => StatementKind::MeasuredAlone,
         _ => StatementKind::Measured,
     })
+}
+
+/// Whether DECLARE makes a cursor that outlives its transaction.
+fn is_held(tokens: &[(Kind, &str)]) -> bool {
+    let words = tokens.iter().filter(|(kind, _)| *kind == Kind::Word);
+    let words: Vec<String> = words.map(|(_, token)| token.to_ascii_lowercase()).collect();
+    let query = words.iter().position(|word| word == "for").unwrap_or(words.len());
+    words[..query].windows(2).any(|pair| pair[0] == "with" && pair[1] == "hold")
 }

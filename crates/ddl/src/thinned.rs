@@ -10,6 +10,7 @@ use crate::find::{Work, WorkKind};
 use crate::outcome::{StatementOutcome, TableAt};
 use crate::parts::Write;
 use crate::script::Statement;
+use crate::triggers::DELETE;
 
 /// A table of which earlier statements have removed more than half of the rows.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
@@ -63,10 +64,11 @@ pub(crate) fn note(filled: &[TableAt], statements: &mut [StatementOutcome]) {
     }
 }
 
-/// Whether a statement removes all rows, of the original, too.
+/// Whether a statement removes all rows of each table of which it removes any: of the original, too.
 fn is_whole(statement: &Statement) -> bool {
     let writes = Write::all_of(&statement.sql);
-    !writes.is_empty() && writes.iter().all(|write| write.is_whole && !write.is_optional)
+    let mut removing = writes.iter().filter(|write| write.events & DELETE != 0).peekable();
+    removing.peek().is_some() && removing.all(|write| write.is_whole && !write.is_optional)
 }
 
 impl Removed {
@@ -174,6 +176,22 @@ mod tests {
             ("BEGIN; DELETE FROM posts WHERE n > 1; COMMIT AND CHAIN; ROLLBACK", Some(60)),
         ] {
             assert_eq!(percent(migration), wanted, "{migration}");
+        }
+    }
+
+    #[test]
+    fn rows_that_move_to_another_table_are_removed_as_those_of_a_delete() {
+        let moved = |delete: &str| {
+            format!("WITH gone AS ({delete} RETURNING *) INSERT INTO archive SELECT * FROM gone WHERE n > 1")
+        };
+        for (sql, wanted) in [
+            (moved("DELETE FROM posts"), true),
+            (moved("DELETE FROM posts WHERE n > 1"), false),
+            ("INSERT INTO posts VALUES (1)".to_owned(), false),
+            ("DO $$ BEGIN DELETE FROM posts; END $$".to_owned(), false),
+        ] {
+            let script = Script::read(&sql, None).unwrap();
+            assert_eq!(is_whole(&script.statements[0]), wanted, "{sql}");
         }
     }
 }

@@ -9,7 +9,7 @@ impl Outcome {
     pub fn trials(&self) -> Vec<Trial> {
         let ran = self.statements.iter().filter(|one| !one.measured.is_empty() || one.failed.is_some());
         ran.map(|one| {
-            let mut trial = one.trial();
+            let mut trial = one.trial(self.advised(one));
             for alternative in self.alternatives.iter().filter(|other| other.number == one.number) {
                 let what = serde_json::json!({
                     "event": "alternative",
@@ -31,7 +31,8 @@ impl Outcome {
 }
 
 impl StatementOutcome {
-    fn trial(&self) -> Trial {
+    /// `advised` is the `--up-to` that gives figures which its forecast lacks.
+    fn trial(&self, advised: Option<u64>) -> Trial {
         let config = format!("{}: {}", self.number, self.statement.in_one_line());
         let mut trial = Trial { config, ..Trial::default() };
         if let Some(largest) = self.largest() {
@@ -92,7 +93,8 @@ impl StatementOutcome {
             tell("tables with few rows left".to_owned(), what);
         }
         if let Some(forecast) = &self.forecast {
-            tell("forecast".to_owned(), serde_json::json!({ "event": "forecast", "forecast": forecast }));
+            let what = serde_json::json!({ "event": "forecast", "forecast": forecast, "up_to": advised });
+            tell("forecast".to_owned(), what);
         }
         trial
     }

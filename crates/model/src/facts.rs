@@ -4,6 +4,7 @@ use rowgen::Kind;
 
 use crate::estimate::RowCounts;
 use crate::file::Bytes;
+use crate::locale::Locale;
 
 /// All tables of a model, before anything is replaced.
 #[derive(Clone, Debug)]
@@ -14,6 +15,8 @@ pub struct Facts {
     pub captured: String,
     /// Statements that make the schema.
     pub ddl: String,
+    /// The locale of the database; none if it is not known.
+    pub locale: Option<Locale>,
     /// The tables, in the order of their names.
     pub tables: Vec<TableFacts>,
     /// Whether tables were queried for aggregates.

@@ -9,11 +9,13 @@
 mod arrays;
 mod depend;
 mod elements;
+mod error;
 mod estimate;
 mod facts;
 mod fidelity;
 mod file;
 mod links;
+mod locale;
 mod lower;
 mod make;
 mod nulls;
@@ -30,9 +32,11 @@ mod sound;
 mod testing;
 mod unread;
 
+pub use error::ModelError;
 pub use facts::{ColumnFacts, ColumnRole, Facts, Joint, Pair, RangeStatistics, Statistics, TableFacts};
 pub use fidelity::{Fidelity, Field, Sizes};
-pub use file::{Bytes, Column, Follows, How, Model, ModelError, Others, Table, Values};
+pub use file::{Bytes, Column, Follows, How, Model, Others, Table, Values};
+pub use locale::{Locale, LocaleProvider};
 pub use make::{Privacy, is_code, shortened};
 pub use originals::Originals;
 pub use plans::{Plans, PlansCompared, QErrors, QueryPlan, quantile};

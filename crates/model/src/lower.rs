@@ -35,6 +35,7 @@ impl Model {
             server: self.server.clone(),
             captured: self.captured.clone(),
             ddl: self.ddl.clone(),
+            locale: self.locale.clone(),
             tables: self.tables.iter().map(table).collect(),
             unseen: Vec::new(),
             elsewhere: Vec::new(),

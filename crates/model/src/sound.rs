@@ -2,7 +2,9 @@
 
 use rowgen::Alphabet;
 
-use crate::file::{Column, Follows, How, Model, ModelError, Others, Table, Values};
+use crate::error::ModelError;
+use crate::file::{Column, Follows, How, Model, Others, Table, Values};
+use crate::locale::Locale;
 use crate::ranges::Ranges;
 
 impl Model {
@@ -13,6 +15,9 @@ impl Model {
         names.sort_unstable();
         if let Some(twice) = names.windows(2).find(|pair| pair[0] == pair[1]) {
             return Err(wrong(twice[0], "", "two tables have this name"));
+        }
+        if let Some(problem) = self.locale.as_ref().and_then(Locale::problem) {
+            return Err(ModelError::Value(problem.to_owned()));
         }
         self.tables.iter().try_for_each(Table::check)
     }
@@ -339,9 +344,9 @@ mod tests {
     #[test]
     fn models_of_earlier_formats_are_read_and_of_later_ones_refused() {
         let read = |format: u32| Model::read(&format!("format = {format}\n"));
-        for format in 4..=6 {
+        for format in 4..=7 {
             assert_eq!(read(format).map(|model| model.format), Ok(format));
         }
-        assert_eq!(read(7), Err(ModelError::Newer(7)));
+        assert_eq!(read(8), Err(ModelError::Newer(8)));
     }
 }

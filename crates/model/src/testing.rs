@@ -37,6 +37,7 @@ pub(crate) fn facts(rows: u64, columns: Vec<ColumnFacts>) -> Facts {
         server: String::new(),
         captured: String::new(),
         ddl: String::new(),
+        locale: None,
         tables: vec![table],
         unseen: Vec::new(),
         elsewhere: Vec::new(),

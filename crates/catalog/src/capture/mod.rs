@@ -4,6 +4,7 @@ mod aggregates;
 mod defaults;
 mod drawn;
 mod extended;
+mod locales;
 mod packed;
 mod reading;
 
@@ -12,6 +13,7 @@ use std::collections::BTreeMap;
 pub use self::aggregates::Aggregates;
 use self::aggregates::Question;
 pub use self::drawn::{Drawing, draw, drawing};
+pub use self::locales::locale;
 use self::packed::{Pages, StoredColumn};
 use self::reading::in_transaction;
 use futures_util::future::LocalBoxFuture;
@@ -131,6 +133,7 @@ async fn read_all(client: &Client, schema: Option<&str>) -> Result<(Facts, Vec<T
         server: head.get("server"),
         captured: head.get("captured"),
         ddl: ddl.concat(),
+        locale: Some(locale(client, None).await?),
         tables,
         unseen,
         elsewhere: rows.iter().filter_map(defaults::described).collect(),

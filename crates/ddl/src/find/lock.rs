@@ -142,7 +142,8 @@ impl Held {
     }
 
     /// Leaves out ACCESS EXCLUSIVE on indexes. DROP INDEX and REINDEX with CONCURRENTLY take it on an index that no session uses any more,
-    /// at their very end (index.c: `index_drop`; dependency.c: `AcquireDeletionLock`): nobody waits for it, and a reading meets it by chance.
+    /// at their very end (index.c: `index_drop`; dependency.c: `AcquireDeletionLock`), and DETACH PARTITION … CONCURRENTLY on those of the partition,
+    /// which it has locked before (tablecmds.c: `DetachPartitionFinalize`): nobody waits for it, and a reading meets it by chance.
     pub(crate) fn forget_exclusive_on_indexes(&mut self, known: [&Relations; 2]) {
         let is_index = |oid: u32| {
             let relation = known.iter().find_map(|relations| relations.get(oid));

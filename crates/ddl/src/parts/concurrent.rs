@@ -1,4 +1,4 @@
-//! Statements that drop indexes while other sessions use their tables.
+//! Statements with CONCURRENTLY that drop indexes or detach partitions while other sessions use their tables.
 
 use super::{Parts, names};
 
@@ -11,6 +11,12 @@ impl Parts<'_> {
     /// Whether it is DROP INDEX CONCURRENTLY.
     pub(crate) fn drops_index_concurrently(&self) -> bool {
         self.begins(0, &["drop", "index", "concurrently"])
+    }
+
+    /// Whether it is ALTER TABLE … DETACH PARTITION … CONCURRENTLY.
+    pub(crate) fn detaches_concurrently(&self) -> bool {
+        let [(from, to)] = self.actions(0)[..] else { return false };
+        self.begins(from, &["detach", "partition"]) && self.begins(to - 1, &["concurrently"])
     }
 
     /// CONCURRENTLY stands behind the kind of the object, or is an option in parentheses.
@@ -44,6 +50,20 @@ mod tests {
             ("CREATE INDEX CONCURRENTLY ON t (a)", false),
         ] {
             assert_eq!(Parts::of(sql).drops_indexes_concurrently(), wanted, "{sql}");
+        }
+    }
+
+    #[test]
+    fn a_partition_is_detached_concurrently() {
+        for (sql, wanted) in [
+            ("ALTER TABLE IF EXISTS s.t DETACH PARTITION s.p CONCURRENTLY;", true),
+            ("alter table t detach partition \"concurrently\"", false),
+            ("ALTER TABLE t DETACH PARTITION p", false),
+            ("ALTER TABLE t DETACH PARTITION p FINALIZE", false),
+            ("DROP INDEX CONCURRENTLY i", false),
+            ("ALTER TABLE t", false),
+        ] {
+            assert_eq!(Parts::of(sql).detaches_concurrently(), wanted, "{sql}");
         }
     }
 }

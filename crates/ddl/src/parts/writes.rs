@@ -2,14 +2,15 @@
 
 use super::Parts;
 use super::acts::body;
+use crate::triggers::{DELETE, INSERT, UPDATE};
 
-/// UPDATE, DELETE, INSERT or MERGE of a table.
+/// UPDATE, DELETE, INSERT, MERGE or COPY of a table.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[expect(clippy::struct_excessive_bools, reason = "facts that do not depend on each other")]
 pub(crate) struct Write {
     /// The name of the table, as it stands there.
     pub(crate) table: String,
-    /// Whether it is INSERT.
+    /// Whether it only inserts rows: INSERT or COPY.
     pub(crate) is_insert: bool,
     /// Whether a query gives its rows, or conditions.
     pub(crate) has_query: bool,
@@ -23,6 +24,8 @@ pub(crate) struct Write {
     pub(crate) is_optional: bool,
     /// The columns that UPDATE sets, by their names as the server has them; none for others.
     pub(crate) sets: Option<Vec<String>>,
+    /// The bits of the events of rows that it may cause (`pg_trigger.h`).
+    pub(crate) events: i32,
 }
 
 impl Write {
@@ -55,7 +58,8 @@ impl Parts<'_> {
         if place > 0 && others.iter().any(|word| self.begins(place - 1, &[word])) {
             return None;
         }
-        let kinds: [&[&str]; 4] = [&["update"], &["delete", "from"], &["insert", "into"], &["merge", "into"]];
+        let kinds: [&[&str]; 5] =
+            [&["update"], &["delete", "from"], &["insert", "into"], &["merge", "into"], &["copy"]];
         let kind = kinds.into_iter().find(|words| self.begins(place, words))?;
         let first = place + kind.len();
         // ON CONFLICT … DO UPDATE SET, and WHEN MATCHED THEN UPDATE SET.
@@ -63,19 +67,53 @@ impl Parts<'_> {
             return None;
         }
         let (table, after) = self.qualified(first + usize::from(self.begins(first, &["only"])))?;
-        let has_all = |words: &[&str]| {
-            let mut rest = (after..self.tokens.len()).take_while(|at| self.tokens[*at].text != ";");
-            rest.any(|at| self.begins(at, words))
-        };
+        let end = self.end_of_write(after);
+        let has_all = |words: &[&str]| (after..end).any(|at| self.begins(at, words));
         let has = |words: &[&str]| words.iter().any(|word| has_all(&[*word]));
-        let is_insert = kind[0] == "insert";
+        // COPY … TO writes no rows.
+        if kind[0] == "copy" && !has(&["from"]) {
+            return None;
+        }
+        let is_insert = ["insert", "copy"].contains(&kind[0]);
         let has_query = has(&["select", "table"]);
         let is_plain = !is_insert && kind[0] != "merge" && !has_query && !has(&["from", "using"]);
         let is_whole = kind[0] == "delete" && !has(&["where", "using"]);
         let has_conflict = is_insert && has_all(&["on", "conflict"]);
         let sets = if kind[0] == "update" { self.set(after) } else { None };
+        let bit = |is: bool, event: i32| if is { event } else { 0 };
+        let events = match kind[0] {
+            "copy" => INSERT,
+            "insert" => INSERT | bit(has_all(&["do", "update"]), UPDATE),
+            "delete" => DELETE,
+            "update" => UPDATE,
+            _ => {
+                bit(has(&["insert"]), INSERT) | bit(has(&["update"]), UPDATE) | bit(has(&["delete"]), DELETE)
+            }
+        };
         let (table, is_optional) = (table.to_owned(), false);
-        Some(Write { table, is_insert, has_query, is_plain, has_conflict, is_whole, is_optional, sets })
+        Some(Write {
+            table,
+            is_insert,
+            has_query,
+            is_plain,
+            has_conflict,
+            is_whole,
+            is_optional,
+            sets,
+            events,
+        })
+    }
+
+    /// The place of the semicolon after a write, or of the parenthesis that closes it within WITH; else the end.
+    fn end_of_write(&self, from: usize) -> usize {
+        let mut depth = 0_i32;
+        let mut places = from..self.tokens.len();
+        let end = places.find(|place| {
+            let text = self.tokens[*place].text;
+            depth += i32::from(text == "(") - i32::from(text == ")");
+            depth < 0 || text == ";"
+        });
+        end.unwrap_or(self.tokens.len())
     }
 
     /// The columns that UPDATE sets, after its table.
@@ -143,6 +181,22 @@ mod tests {
     }
 
     #[test]
+    fn each_write_causes_the_events_of_its_own_rows() {
+        for (sql, wanted) in [
+            ("WITH q AS (DELETE FROM a RETURNING *) INSERT INTO c SELECT * FROM q", &[DELETE, INSERT][..]),
+            ("INSERT INTO a VALUES (1) ON CONFLICT (b) DO UPDATE SET b = 2", &[INSERT | UPDATE]),
+            ("WITH q AS (UPDATE a SET b = 1 RETURNING *) DELETE FROM c USING q", &[UPDATE, DELETE]),
+            (
+                "MERGE INTO a USING b ON c WHEN MATCHED THEN DELETE WHEN NOT MATCHED THEN INSERT VALUES (1)",
+                &[INSERT | DELETE],
+            ),
+        ] {
+            let found: Vec<i32> = Write::all_of(sql).iter().map(|write| write.events).collect();
+            assert_eq!(found, wanted, "{sql}");
+        }
+    }
+
+    #[test]
     fn the_tables_that_a_statement_writes_are_found() {
         for (sql, wanted) in [
             ("UPDATE posts SET message = 'x' WHERE rootid = '';", &["posts p"][..]),
@@ -152,11 +206,19 @@ mod tests {
             ("INSERT INTO t (a) SELECT a FROM u WHERE b", &["t iq"]),
             ("INSERT INTO t VALUES (1) ON CONFLICT (a) DO UPDATE SET a = 2", &["t ic"]),
             ("INSERT INTO t SELECT 1 ON CONFLICT DO NOTHING", &["t iqc"]),
-            ("WITH q AS (DELETE FROM a WHERE b RETURNING *) INSERT INTO c SELECT * FROM q", &["a q", "c iq"]),
+            ("WITH q AS (DELETE FROM a WHERE b RETURNING *) INSERT INTO c SELECT * FROM q", &["a p", "c iq"]),
+            (
+                "WITH q AS (DELETE FROM a RETURNING (b)), r AS (SELECT 1) INSERT INTO c SELECT * FROM q WHERE d",
+                &["a pw", "c iq"],
+            ),
+            ("WITH q AS (SELECT 1 FROM a WHERE b) DELETE FROM c", &["c pw"]),
             (
                 "MERGE INTO t USING u ON a = b WHEN MATCHED THEN UPDATE SET c = 1 WHEN NOT MATCHED THEN DELETE",
                 &["t "],
             ),
+            ("COPY t (a, b) FROM '/t.csv' WHERE a > 0", &["t i"]),
+            ("COPY t TO '/t.csv'", &[]),
+            ("COPY (SELECT a FROM t) TO '/t.csv'", &[]),
             ("SELECT 1 FROM t FOR UPDATE; SELECT 1 FROM t FOR NO KEY UPDATE OF t", &[]),
             ("ALTER TABLE t ADD FOREIGN KEY (a) REFERENCES u ON UPDATE CASCADE", &[]),
             (

@@ -4,7 +4,8 @@
 //! all tables: the statement waits for its first lock, and pg_locks shows the mode. Then it goes back to SHARE UPDATE EXCLUSIVE, for
 //! which all locks wait that conflict with DDL, and then to ROW EXCLUSIVE and an old snapshot, for which CONCURRENTLY waits
 //! between its phases (indexcmds.c: WaitForLockers, WaitForOlderSnapshots). At each of these waits the next blocker
-//! begins before the last one ends, so that each phase waits again.
+//! begins before the last one ends, so that each phase waits again. While the statement has or awaits a lock on a table for which a blocker
+//! would wait, the next blocker locks the other tables, which the statement may lock later.
 //!
 //! VACUUM waits up to 5 s to truncate a table on which anybody has a lock (vacuumlazy.c: `VACUUM_TRUNCATE_LOCK_TIMEOUT`), and pg_locks does not
 //! show that wait. So its blocker ends once its first lock was seen: the weaker locks would not hold it up.
@@ -17,7 +18,7 @@ use connect::{ConnectError, ServerError, SqlState, Target};
 use server::Session;
 
 use crate::find::{Kind, Relation, Relations};
-use crate::parts::names;
+use crate::parts::{Parts, names};
 use crate::script::Statement;
 
 /// Most waits that are caused: VACUUM of a whole database would meet every table.
@@ -39,6 +40,8 @@ pub(crate) struct Blockers<'a> {
     refusal: Option<String>,
 }
 
+/// Begins the transaction of a blocker, with a snapshot.
+const BEGIN: &str = "BEGIN ISOLATION LEVEL REPEATABLE READ; SELECT 1";
 /// The stronger locks of the first blocker, the weakest first, each after a savepoint.
 const STRONGER: [(&str, &str); 2] =
     [("before_ddl", "SHARE UPDATE EXCLUSIVE"), ("before_all", "ACCESS EXCLUSIVE")];
@@ -75,27 +78,54 @@ impl<'a> Blockers<'a> {
         Ok(Some(session))
     }
 
-    /// A session with ROW EXCLUSIVE locks and a snapshot; none if the statement is in the way, or the server refuses the locks.
+    /// A session with a snapshot, and ROW EXCLUSIVE locks on the tables that the statement does not lock itself; none if there is no such table, or
+    /// the server refuses the locks.
     async fn weak(&mut self) -> Result<Option<Session>, ConnectError> {
         let session = Session::open(self.target).await?;
-        session.run("BEGIN ISOLATION LEVEL REPEATABLE READ").await?;
-        session.row("SELECT 1", &[]).await?;
-        let lock = format!("LOCK TABLE {} IN ROW EXCLUSIVE MODE NOWAIT", self.tables.join(", "));
-        if let Err(error) = session.run(&lock).await {
-            self.note(error)?;
-            session.close().await;
-            return Ok(None);
+        session.run(BEGIN).await?;
+        let is_blocking = match session.run(&weak_lock(&self.tables.join(", "))).await {
+            Ok(()) => true,
+            Err(error) if is_in_the_way(&error) && self.tables.len() > 1 => {
+                self.lock_others(&session).await?
+            }
+            Err(error) => {
+                self.note(error)?;
+                false
+            }
+        };
+        if is_blocking {
+            return Ok(Some(session));
         }
-        Ok(Some(session))
+        session.close().await;
+        Ok(None)
     }
 
-    /// Notes why the server refuses locks, unless the statement has them itself.
+    /// Locks the tables one by one, as far as the statement leaves them. Returns whether there is one.
+    async fn lock_others(&mut self, session: &Session) -> Result<bool, ConnectError> {
+        session.run(&format!("ROLLBACK; {BEGIN}")).await?;
+        let tables = self.tables;
+        let mut is_any = false;
+        for table in tables {
+            let lock =
+                format!("SAVEPOINT before_table; {}; RELEASE SAVEPOINT before_table", weak_lock(table));
+            match session.run(&lock).await {
+                Ok(()) => is_any = true,
+                Err(error) => {
+                    self.note(error)?;
+                    session.run("ROLLBACK TO SAVEPOINT before_table").await?;
+                }
+            }
+        }
+        Ok(is_any)
+    }
+
+    /// Notes why the server refuses locks, unless the statement is the reason.
     ///
     /// # Errors
     /// If the connection is lost.
     fn note(&mut self, error: ConnectError) -> Result<(), ConnectError> {
         match error {
-            ConnectError::Query { error, .. } if error.code == SqlState::LOCK_NOT_AVAILABLE => Ok(()),
+            error if is_in_the_way(&error) => Ok(()),
             ConnectError::Query { error, .. } => {
                 self.refusal.get_or_insert_with(|| refusal(&error));
                 Ok(())
@@ -151,9 +181,49 @@ fn refusal(error: &ServerError) -> String {
     )
 }
 
-/// The tables that a statement names, or whose indexes it names, with their partitions and parents, as SQL; none if it may use others: it
-/// runs functions, or names no table.
-pub(crate) fn used(statement: &Statement, relations: &Relations) -> Option<Vec<String>> {
+/// The lock of a blocker on tables, as SQL.
+fn weak_lock(tables: &str) -> String {
+    format!("LOCK TABLE {tables} IN ROW EXCLUSIVE MODE NOWAIT")
+}
+
+/// Whether the statement has or awaits a lock on a table, or has dropped the table.
+fn is_in_the_way(error: &ConnectError) -> bool {
+    let of_statement =
+        [SqlState::LOCK_NOT_AVAILABLE, SqlState::UNDEFINED_TABLE, SqlState::INVALID_SCHEMA_NAME];
+    error.sqlstate().is_some_and(|state| of_statement.contains(state))
+}
+
+/// The tables that blockers lock, as SQL: those that the statement uses, or all. DETACH PARTITION … CONCURRENTLY also locks tables that foreign
+/// keys connect with them (tablecmds.c: `ATDetachCheckNoForeignKeyRefs`, `DetachPartitionFinalize`).
+pub(crate) async fn tables(
+    session: &Session,
+    statement: &Statement,
+    relations: &Relations,
+) -> Result<Vec<String>, ConnectError> {
+    // It would leave out the tables of a blocker.
+    if statement.skips_locked() {
+        return Ok(Vec::new());
+    }
+    let Some(mut used) = used(statement, relations) else { return Ok(lockable(relations, |_| true)) };
+    if Parts::of(&statement.sql).detaches_concurrently() {
+        let oids: Vec<u32> = used.iter().copied().collect();
+        let related = session.rows(include_str!("../sql/related.sql"), &[&oids]).await?;
+        used.extend(related.iter().map(|row| row.get::<_, u32>("oid")));
+    }
+    Ok(lockable(relations, |oid| used.contains(&oid)))
+}
+
+/// The tables for which other sessions may wait, as far as they are meant, as SQL.
+fn lockable(relations: &Relations, is_meant: impl Fn(u32) -> bool) -> Vec<String> {
+    let is_lockable = |(oid, one): &(&u32, &Relation)| {
+        matches!(one.kind, Kind::Table | Kind::Partitioned) && !one.is_temporary && is_meant(**oid)
+    };
+    relations.0.iter().filter(is_lockable).map(|(_, one)| one.sql.clone()).collect()
+}
+
+/// The tables that a statement names, or whose indexes it names, with their partitions and parents, by their OIDs; none if it may use
+/// others: it runs functions, or names no table.
+fn used(statement: &Statement, relations: &Relations) -> Option<BTreeSet<u32>> {
     if statement.runs_code() {
         return None;
     }
@@ -174,7 +244,7 @@ pub(crate) fn used(statement: &Statement, relations: &Relations) -> Option<Vec<S
         .0
         .iter()
         .filter(|(oid, relation)| matches!(relation.kind, Kind::Table | Kind::Partitioned) && is_used(**oid));
-    let tables: Vec<String> = tables.map(|(_, relation)| relation.sql.clone()).collect();
+    let tables: BTreeSet<u32> = tables.map(|(oid, _)| *oid).collect();
     (!tables.is_empty()).then_some(tables)
 }
 
@@ -220,6 +290,7 @@ mod tests {
         let of = |sql: &str| {
             let script = Script::read(sql, None).unwrap();
             let used = used(&script.statements[0], &relations)?;
+            let used = lockable(&relations, |oid| used.contains(&oid));
             Some(used.iter().map(|sql| sql.replace("\"app\".", "").replace('"', "")).collect::<Vec<_>>())
         };
         let wanted = |names: &[&str]| Some(names.iter().map(|name| (*name).to_owned()).collect::<Vec<_>>());
@@ -239,5 +310,14 @@ mod tests {
         ] {
             assert_eq!(of(all), None, "{all}");
         }
+    }
+
+    /// No other session waits for a temporary table, and one without rights on its schema may not lock it.
+    #[test]
+    fn temporary_tables_are_not_locked() {
+        let mut relations = relations(&[(1, Kind::Table, 0, 0, "orders"), (2, Kind::Table, 0, 0, "own")]);
+        assert_eq!(lockable(&relations, |_| true).len(), 2);
+        relations.0.get_mut(&2).unwrap().is_temporary = true;
+        assert_eq!(lockable(&relations, |_| true), ["\"app\".\"orders\""]);
     }
 }

@@ -6,11 +6,11 @@ use std::collections::BTreeSet;
 use connect::{ConnectError, Target};
 use server::Session;
 
-use super::changes::concerns;
+use super::changes::{concerns, events_on};
 use super::rehearse::{Table, Tables};
 use crate::parts::Write;
 use crate::script::Statement;
-use crate::triggers::{DELETE, UPDATE, events};
+use crate::triggers::{DELETE, UPDATE};
 
 /// See the module.
 pub(super) struct Cascades(Vec<Key>);
@@ -118,7 +118,7 @@ impl Cascades {
 
 /// The ways in which a statement changes the rows of a table, as far as its text tells: it may be any, of any columns, if the text of code names none.
 fn own(statement: &Statement, table: u32, tables: &Tables) -> Vec<RowChange> {
-    let named = events(statement);
+    let named = events_on(statement, table, tables);
     let is_any = named == 0 && statement.is_code();
     let mut changes = Vec::new();
     if is_any || named & DELETE != 0 {

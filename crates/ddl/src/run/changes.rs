@@ -9,8 +9,9 @@ use crate::parts::Write;
 use crate::run::rehearse::Tables;
 use crate::run::rules::Rule;
 use crate::run::suit::Casts;
-use crate::script::StatementKind;
+use crate::script::{Statement, StatementKind};
 use crate::transaction::{Transaction, transaction};
+use crate::triggers::events;
 
 /// A change of a table's rows.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -104,6 +105,17 @@ impl Changes {
 pub(super) fn concerns(write: &Write, table: u32, tables: &Tables) -> bool {
     let mut named = tables.all().filter(|(_, one)| one.is_named(&write.table));
     named.any(|(oid, _)| oid == table || tables.is_below(table, oid))
+}
+
+/// The bits of the events of a table's rows that a statement causes, as far as its text tells: those of its writes of this table; of code, and of
+/// writes that name another object, all that the text names.
+pub(super) fn events_on(statement: &Statement, table: u32, tables: &Tables) -> i32 {
+    let writes = if statement.is_code() { Vec::new() } else { Write::all_of(&statement.sql) };
+    let own = writes.iter().filter(|write| concerns(write, table, tables));
+    match own.fold(0, |events, write| events | write.events) {
+        0 => events(statement),
+        own => own,
+    }
 }
 
 /// The columns of existing rows that these writes of a table set; none if that is not known. INSERT leaves these rows as they are.

@@ -4,13 +4,14 @@
 use std::collections::BTreeSet;
 use std::time::Duration;
 
-use connect::Target;
+use connect::{ConnectError, Target};
 
 use super::cost::{self, Costs, Run};
 use super::databases::Databases;
 use super::fill::Filled;
 use super::forecasts::sized;
 use super::look::{Look, Looked};
+use super::missed::Missed;
 use super::rehearse::{Table, Tables};
 use super::rules::Rules;
 use super::settings::with;
@@ -52,7 +53,10 @@ impl Copies<'_> {
             let is_of = |table: &&TableAt| oids.is_some_and(|oids| oids.contains(&table.oid));
             one.tables = filled.tables.iter().filter(is_of).map(|table| table.name.clone()).collect();
             if let Some(found) = &one.found {
-                one.spaces.push(SpaceAt { place, bytes: 0, rows: 0, space: found.space });
+                // A forecast knows the sizes from which on a sort writes files.
+                let temporary = found.space.temporary.or(found.missed_temporary.then_some(0));
+                let space = Space { temporary, ..found.space };
+                one.spaces.push(SpaceAt { place, bytes: 0, rows: 0, space });
             }
         }
         if is_timed {
@@ -110,9 +114,12 @@ impl Copies<'_> {
         self.databases.flush().await?;
         let of = statements.len();
         let mut costs = Costs::of(statements.len());
+        let mut missed = Missed::default();
         let until = runnable(statements);
-        let to_run = statements[..until].iter_mut().enumerate().filter(|(_, one)| one.failed.is_none());
-        for (place, one) in to_run {
+        let to_run = statements[..until].iter().enumerate().filter(|(_, one)| one.failed.is_none());
+        let to_run: Vec<usize> = to_run.map(|(place, _)| place).collect();
+        for place in to_run {
+            let one = &mut statements[place];
             observer.statement(one.number, of, &one.statement);
             observer.step("running the statement");
             match look.statement(&one.statement).await? {
@@ -130,9 +137,28 @@ impl Copies<'_> {
                     return Ok(None);
                 }
             }
+            // Without rows, there is nothing to sort.
+            if rules.is_none() && !look.is_in_transaction() {
+                self.mark(&mut missed, &look, &mut statements[..=place], false).await?;
+            }
+        }
+        if rules.is_none() {
+            self.mark(&mut missed, &look, statements, true).await?;
         }
         look.end().await;
         Ok(Some(costs))
+    }
+
+    /// Marks the statements so far whose temporary files were missed.
+    async fn mark(
+        &self,
+        missed: &mut Missed,
+        look: &Look<'_>,
+        statements: &mut [StatementOutcome],
+        is_last: bool,
+    ) -> Result<(), ConnectError> {
+        let (session, watcher) = look.sessions();
+        missed.mark((session, watcher, self.databases.version()), statements, is_last).await
     }
 
     /// Times the statements in a copy of the size at this place.
@@ -221,7 +247,10 @@ fn take_spaces(statements: &mut [StatementOutcome], spaces: &[Option<Space>]) {
         let Some(found) = &mut one.found else { continue };
         let is_disturbed = found.is_alone || is_after && matches!(found.class, Class::Rows | Class::Copy);
         if let Some(space) = space.filter(|_| is_disturbed) {
-            found.space = space;
+            let is_seen = space.temporary.is_some_and(|bytes| bytes > 0);
+            let temporary = if is_seen { space.temporary } else { found.space.temporary };
+            found.missed_temporary &= !is_seen;
+            found.space = Space { temporary, ..space };
         }
         is_after |= found.is_alone;
     }

@@ -19,7 +19,7 @@ use super::removal::{drop_all, drop_whole};
 use super::roles::Roles;
 use super::{Observer, failure};
 use crate::error::DdlError;
-use crate::locale::{Locale, QUERY, UnknownLocale};
+use crate::locale::{Locale, UnknownLocale};
 use crate::script::Statement;
 
 /// Prefix of all names. As in `left.sql`.
@@ -104,7 +104,11 @@ impl Databases {
 
     /// The locale that databases have without clauses.
     pub(crate) async fn own_locale(&self) -> Result<Locale, ConnectError> {
-        Ok(Locale::of(&self.lead.row(QUERY, &[&Some(TEMPLATE)]).await?))
+        let connection = &self.lead.connection;
+        match catalog::locale(&connection.client, Some(TEMPLATE)).await {
+            Ok(locale) => Ok(Locale::from(&locale)),
+            Err(error) => Err(connection.explain(error).await),
+        }
     }
 
     /// Gives databases that are created from now on a locale. The inner error says why the server does not have it; then they have that of the server.

@@ -113,9 +113,11 @@ fn is_certain(error: &ConnectError, statement: &Statement) -> bool {
         || error.code == SqlState::UNSAFE_NEW_ENUM_VALUE_USAGE
         || error.code == SqlState::INVALID_PARAMETER_VALUE && statement.target().is_some();
     let elsewhere = ["role ", "database ", "tablespace ", "extension ", "user mapping ", "must be "];
-    is_of_text
-        && (error.position.is_some() || !statement.runs_code())
-        && !elsewhere.iter().any(|word| error.message.starts_with(word))
+    // Outside of a transaction, whatever the statement does in one.
+    error.code == SqlState::NO_ACTIVE_SQL_TRANSACTION
+        || is_of_text
+            && (error.position.is_some() || !statement.runs_code())
+            && !elsewhere.iter().any(|word| error.message.starts_with(word))
 }
 
 /// Whether a place in the text of a reader's or writer's statement is the reason, whatever rows there are.
@@ -182,6 +184,10 @@ fn remedy(error: &ServerError) -> Option<&'static str> {
         {
             Some("leave out --single-transaction, or BEGIN and COMMIT around this statement")
         }
+        // xact.c: RequireTransactionBlock.
+        state if *state == SqlState::NO_ACTIVE_SQL_TRANSACTION => Some(
+            "write BEGIN before this statement, and COMMIT after those that need it; or give --single-transaction",
+        ),
         // A schema's CREATE ROLE is skipped, and a migration's is refused.
         state if *state == SqlState::UNDEFINED_OBJECT && error.message.starts_with("role ") => {
             Some("create the role on the server that measures (CREATE ROLE NAME)")

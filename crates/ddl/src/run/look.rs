@@ -17,7 +17,7 @@ use crate::outcome::{ByText, Effects, Failed, Obstacles};
 use crate::parted;
 use crate::parts::{Parts, Write};
 use crate::rowless::Unmatched;
-use crate::run::blockers::{Blockers, used};
+use crate::run::blockers::{self, Blockers};
 use crate::run::called;
 use crate::run::counters::Counters;
 use crate::run::databases::Databases;
@@ -159,6 +159,11 @@ impl<'a> Look<'a> {
         self.is_in_transaction
     }
 
+    /// The session of the migration, and the one that watches it.
+    pub(crate) fn sessions(&self) -> (&Session, &Watcher) {
+        (&self.session, &self.watcher)
+    }
+
     /// Adds the rules of the tables after the last statement, which is at this place, as the migration sees them.
     pub(crate) async fn read_rules(&self, rules: &mut Rules, place: usize) -> Result<(), ConnectError> {
         rules.read(&self.session, (place, self.is_in_transaction)).await
@@ -263,6 +268,7 @@ impl<'a> Look<'a> {
             is_alone: false,
             waits: 0,
             space,
+            missed_temporary: false,
         };
         Ok(Looked::Ran(Box::new(Ran { effects: Some(effects), took, wal, is_disturbed: false })))
     }
@@ -272,17 +278,15 @@ impl<'a> Look<'a> {
     async fn alone(&mut self, statement: &Statement, did_run: bool) -> Result<Looked, ConnectError> {
         events::forget(&self.session).await?;
         let vacuums = vacuum::counters(&self.watcher, statement).await?;
-        let counted = if did_run { self.counted().await? } else { None };
+        let parts = Parts::of(&statement.sql);
+        // It reads the tables that reference the partition.
+        let detaches = parts.detaches_concurrently();
+        let counted = if did_run || detaches { self.counted().await? } else { None };
         let files = files::before(&self.watcher, statement, None).await?;
         let before = self.relations().await?.with_counters(counted.as_ref());
         let types = Types::around(&self.session, statement).await?;
         let target = self.oid_of(statement.target()).await?;
-        // It would leave out the tables of a blocker.
-        let tables = match used(statement, &before) {
-            _ if statement.skips_locked() => Vec::new(),
-            Some(used) => used,
-            None => tables(&before),
-        };
+        let tables = blockers::tables(&self.session, statement, &before).await?;
         let mut blockers = Blockers::begin(self.target, &tables, statement).await?;
         let mut held = Held::default();
         let mut waits = 0;
@@ -310,8 +314,7 @@ impl<'a> Look<'a> {
         if statement.is_vacuum() {
             vacuum::add_locks(&mut held, statement, &vacuumed, &works, &before);
         }
-        let parts = Parts::of(&statement.sql);
-        if parts.drops_indexes_concurrently() {
+        if detaches || parts.drops_indexes_concurrently() {
             held.forget_exclusive_on_indexes([&before, &after]);
         }
         let excluding = facts::excluding(&self.session, statement, &works).await?;
@@ -349,6 +352,7 @@ impl<'a> Look<'a> {
             is_alone: true,
             waits,
             space,
+            missed_temporary: false,
         };
         Ok(Looked::Ran(Box::new(Ran { effects: Some(effects), took, wal, is_disturbed })))
     }
@@ -480,10 +484,4 @@ fn changed([before, after]: [&Reading; 2], parts: &Parts<'_>, target: Option<u32
 fn known<'a>(statement: &Statement, counted: Counted, vacuumed: &'a BTreeSet<u32>) -> Known<'a> {
     let (is_reindex, is_truncate) = (statement.is_reindex(), statement.is_truncate());
     Known { counted, is_reindex, is_truncate, vacuumed }
-}
-
-/// The tables that blockers lock, as SQL.
-fn tables(relations: &Relations) -> Vec<String> {
-    let tables = relations.0.values().filter(|one| matches!(one.kind, Kind::Table | Kind::Partitioned));
-    tables.map(|table| table.sql.clone()).collect()
 }

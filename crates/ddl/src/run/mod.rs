@@ -28,6 +28,7 @@ mod locale;
 mod look;
 mod mappings;
 mod minimal;
+mod missed;
 mod missing;
 mod named;
 mod original;
@@ -328,7 +329,8 @@ fn outcome(
     let unfilled = fill::unfilled(&statements, largest, unused);
     #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "a size, not negative")]
     let up_to = scales.up_to.ceil() as u64;
-    Outcome { statements, bytes, up_to, probed, probed_blocked, unfilled, alternatives }
+    let is_whole = scales.is_whole;
+    Outcome { statements, bytes, up_to, is_whole, probed, probed_blocked, unfilled, alternatives }
 }
 
 /// Measures better ways: as the migration itself, in its place.

@@ -1,7 +1,7 @@
 //! Triggers of the original that statements fire there, and not in the copy.
 
 use super::cascades::Cascades;
-use super::changes::Changes;
+use super::changes::{Changes, events_on};
 use super::rehearse::Tables;
 use crate::outcome::StatementOutcome;
 use crate::schema::Schema;
@@ -24,7 +24,10 @@ pub(super) fn warning(
             of.any(|(oid, _)| oid == table || tables.is_below(oid, table))
         };
         let is_met = |trigger: &RowTrigger| {
-            trigger.may_fire(&one.statement) && written.iter().any(|table| is_on(trigger, *table))
+            let by_itself = |table: &u32| {
+                is_on(trigger, *table) && trigger.may_fire(events_on(&one.statement, *table, tables))
+            };
+            written.iter().any(by_itself)
                 || by_keys.iter().any(|(table, event)| trigger.fires_on(*event) && is_on(trigger, *table))
         };
         let earlier = || statements[..place].iter().map(|one| &one.statement);

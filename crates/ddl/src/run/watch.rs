@@ -95,6 +95,13 @@ impl Watcher {
         Ok(u32::try_from(number).unwrap_or_default())
     }
 
+    /// Temporary files of the database that the server has counted.
+    pub(crate) async fn temporary_files(&self) -> Result<i64, ConnectError> {
+        let query = "SELECT pg_catalog.pg_stat_get_db_temp_files(oid) AS number FROM pg_catalog.pg_database \
+                     WHERE datname = pg_catalog.current_database()";
+        Ok(self.session.row(query, &[]).await?.get("number"))
+    }
+
     /// Scans of `pg_language` that the server has counted.
     pub(crate) async fn marks(&self) -> Result<i64, ConnectError> {
         let query =

@@ -1,7 +1,7 @@
 //! Forecasts, tried at ten times the largest measured size.
 
-use ddl::{Amount, Cause, Effort, Figure, Outcome, Request, StatementOutcome};
-use testkit::{RELEASES, Server, spec};
+use ddl::{Amount, Cause, Effort, Figure, Outcome, Request, Schema, Script, StatementOutcome};
+use testkit::{RELEASES, Server, block_on, spec};
 
 use crate::support::{measured, request, server};
 
@@ -82,10 +82,17 @@ fn the_size_that_is_advised_gives_the_figure() {
         ("max_wal_size", "32MB"),
     ];
     let server = Server::start(spec(18, &set));
-    let migration = "CREATE INDEX ON events (kind, at); UPDATE events SET kind = kind + 1;";
+    // In two files.
+    let read = |text: &str, file: &str| Script::read(text, Some(file)).unwrap();
+    let files = [
+        read("CREATE INDEX ON events (kind, at);", "1_index.sql"),
+        read("UPDATE events SET kind = kind + 1;", "2_update.sql"),
+    ];
+    let script = Script::of(files).unwrap();
     let of = |up_to: u64| {
-        let request = request(SCHEMA, migration, Amount::Rows(5_000_000));
-        measured(&server, &Request { effort: Effort::Full, up_to, ..request }).unwrap()
+        let request = request(SCHEMA, "SELECT 1", Amount::Rows(5_000_000));
+        let request = Request { script: script.clone(), effort: Effort::Full, up_to, ..request };
+        measured(&server, &request).unwrap()
     };
     let advised = |outcome: &Outcome, one: &StatementOutcome, figure: Figure| match figure {
         Figure::Beyond { measure, .. } => Some(outcome.up_to(one, measure)),
@@ -96,6 +103,7 @@ fn the_size_that_is_advised_gives_the_figure() {
         let forecast = one.forecast.as_ref().unwrap();
         let advice = [forecast.seconds, forecast.wal].map(|figure| advised(&small, one, figure));
         let up_to = advice.into_iter().flatten().max().unwrap();
+        assert!(small.advised(one) >= Some(up_to), "{up_to} {forecast:?}");
         assert!((4_000_000..120_000_000).contains(&up_to), "{up_to} {forecast:?}");
         let large = of(up_to);
         let one = &large.statements[one.number - 1];
@@ -110,6 +118,28 @@ fn the_size_that_is_advised_gives_the_figure() {
             assert!(matches!(forecast.temporary, Some(Figure::Value { .. })), "{up_to}: {forecast:?}");
         }
     }
+}
+
+/// Its tables are larger only because of free space, and no `--up-to` fills more rows than it has.
+#[test]
+fn no_size_is_advised_if_all_rows_of_the_original_are_measured() {
+    let set = [("wal_level", "replica"), ("autovacuum", "off"), ("shared_buffers", "1MB")];
+    let server = Server::start(spec(18, &set));
+    let schema = block_on(async {
+        let connection = server.database().await.target.connect().await.unwrap();
+        let rows = "INSERT INTO events SELECT i, i % 7, 'note ' || i, now() FROM generate_series(1, 20000) i";
+        for sql in [SCHEMA, rows, "UPDATE events SET kind = kind + 1", "ANALYZE"] {
+            connection.client.batch_execute(sql).await.unwrap();
+        }
+        Schema::of_database(&connection, "shop").await.unwrap()
+    });
+    let request = request("", "UPDATE events SET kind = 0", Amount::AsOriginal);
+    let outcome = measured(&server, &Request { schema, effort: Effort::Full, ..request }).unwrap();
+    let one = &outcome.statements[0];
+    let forecast = one.forecast.as_ref().unwrap();
+    let Figure::Beyond { boundary, .. } = forecast.seconds else { panic!("{forecast:?}") };
+    assert_eq!(boundary.cause, Cause::SharedBuffers, "{forecast:?}");
+    assert_eq!((outcome.is_whole, outcome.advised(one)), (true, None), "{forecast:?}");
 }
 
 /// After a checkpoint, a scan writes whole pages for the hint bits of changed rows, and for those that it removes.

@@ -3,6 +3,7 @@
 use ddl::find::Class;
 use ddl::{Amount, Outcome, Request, Schema};
 use failure::{Class as ErrorClass, Classified};
+use model::{Model, Privacy};
 use testkit::{RELEASES, Server, assert_says, block_on};
 
 use crate::support::{Warned, classes, left, measured, measured_by, request, server};
@@ -26,6 +27,18 @@ fn original(server: &Server, clauses: &str) -> Schema {
     })
 }
 
+/// The model of the tables of a database, after writing and reading it.
+fn modelled(server: &Server, database: &str) -> Model {
+    block_on(async {
+        let connection = server.target(database).connect().await.unwrap();
+        let facts =
+            catalog::capture(&connection.client, None, None, catalog::TIMEOUT, &server::unwatched).await;
+        connection.close().await;
+        let model = Model::of(&facts.unwrap(), &Privacy { k: 20, keep: Vec::new(), seed: 1 });
+        Model::read(&model.write()).unwrap()
+    })
+}
+
 /// The outcome, and the warnings about the locale.
 fn told(server: &Server, schema: Schema, migration: &str) -> (Outcome, Vec<String>) {
     let asked = Request { schema, ..request("", migration, Amount::Rows(20_000)) };
@@ -46,6 +59,25 @@ fn the_copy_has_the_locale_of_the_original() {
         assert_eq!(warnings, Vec::<String>::new(), "{release}");
         assert_eq!(outcome.statements[0].locale, None, "{release}");
         assert_eq!(left(&server), ["original"], "{release}");
+    }
+}
+
+/// As with the database itself. A model of an earlier format does not tell the locale.
+#[test]
+fn the_copy_of_a_model_has_the_locale_of_the_original() {
+    for release in RELEASES {
+        let server = server(release);
+        let icu = "LOCALE_PROVIDER icu ICU_LOCALE 'de-AT'";
+        let libc = "LC_COLLATE 'C.UTF-8' LC_CTYPE 'C.UTF-8'";
+        original(&server, if release >= 15 { icu } else { libc });
+        let model = modelled(&server, "original");
+        let of = |model: &Model| told(&server, Schema::of_model(model, "names.toml").unwrap(), LIKE);
+        let (outcome, warnings) = of(&model);
+        assert_eq!(classes(&outcome), [Some(Class::Scan)], "{release}");
+        assert_eq!(warnings, Vec::<String>::new(), "{release}");
+        let (outcome, warnings) = of(&Model { locale: None, ..model });
+        assert_eq!(classes(&outcome), [Some(Class::CatalogOnly)], "{release}");
+        assert_says(&warnings.concat(), &["the locale of the original is not known"]);
     }
 }
 

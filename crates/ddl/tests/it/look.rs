@@ -2,8 +2,8 @@
 
 use std::time::Duration;
 
-use ddl::find::{Class, Kind, LockMode};
-use ddl::{Amount, Observer, Plan, Site, Statement};
+use ddl::find::{Class, Kind, LockMode, Work, WorkKind};
+use ddl::{Amount, Effects, Observer, Plan, Site, Statement};
 use server::DataDirectory;
 use testkit::{RELEASES, assert_says, block_on};
 
@@ -150,6 +150,150 @@ fn each_phase_of_a_concurrent_statement_waits() {
         let outcome = measured(&server(release), &of_shop(migration)).unwrap();
         let waits = outcome.statements.iter().map(|one| one.found.as_ref().unwrap().waits);
         assert_eq!(waits.collect::<Vec<_>>(), [3, 5, 2], "{release}: {:#?}", outcome.statements);
+    }
+}
+
+/// The strongest lock on each table that was there.
+fn of_tables(found: &Effects) -> Vec<(&str, LockMode)> {
+    let is_meant = |kind: Kind| matches!(kind, Kind::Table | Kind::Partitioned);
+    let locks = found.locks.iter().filter(|lock| is_meant(lock.kind) && !lock.is_new);
+    locks.map(|lock| (lock.relation.as_str(), lock.mode)).collect()
+}
+
+/// ATExecDetachPartition (tablecmds.c) locks the tables that reference the partition with SHARE, and reads them; it waits for the lockers of the parent.
+/// Then DetachPartitionFinalize makes triggers on the tables that the partition references (CreateTrigger in trigger.c), and drops the foreign keys
+/// that reference the partition (RemoveConstraintById in pg_constraint.c). PostgreSQL 13 has no CONCURRENTLY there.
+#[test]
+fn a_partition_that_is_detached_concurrently_locks_the_tables_of_its_foreign_keys() {
+    let schema = "
+        CREATE TABLE owners (id int PRIMARY KEY);
+        CREATE TABLE parted (k int PRIMARY KEY, owner_id int REFERENCES owners) PARTITION BY RANGE (k);
+        CREATE TABLE parted_1 PARTITION OF parted FOR VALUES FROM (0) TO (100);
+        CREATE TABLE parted_2 PARTITION OF parted FOR VALUES FROM (100) TO (1000);
+        CREATE TABLE visits (id int PRIMARY KEY, k int REFERENCES parted);
+        CREATE TABLE others (id int PRIMARY KEY);";
+    let detach = "ALTER TABLE parted DETACH PARTITION parted_1";
+    let migration = format!(
+        "UPDATE visits SET k = NULL; BEGIN; {detach}; ROLLBACK; {detach} CONCURRENTLY; ALTER TABLE others ADD a int;"
+    );
+    for release in [14, 18] {
+        let outcome = measured(&server(release), &request(schema, &migration, Amount::Rows(300))).unwrap();
+        let failed: Vec<_> = outcome.failed().collect();
+        assert!(failed.is_empty(), "{release}: {failed:#?}");
+        let found = |number: usize| outcome.statements[number - 1].found.as_ref().unwrap();
+        let (plain, concurrent) = (found(3), found(5));
+        let of_keys = [
+            ("parted_1", LockMode::AccessExclusive),
+            ("visits", LockMode::AccessExclusive),
+            ("owners", LockMode::ShareRowExclusive),
+        ];
+        let of_parent = |mode: LockMode| [("parted", mode)];
+        let wanted = [&of_parent(LockMode::AccessExclusive)[..], &of_keys].concat();
+        assert_eq!(of_tables(plain), wanted, "{release}: {plain:#?}");
+        let wanted = [&of_keys[..], &of_parent(LockMode::ShareUpdateExclusive)].concat();
+        assert_eq!(of_tables(concurrent), wanted, "{release}: {concurrent:#?}");
+        assert_eq!((concurrent.is_alone, concurrent.waits), (true, 1), "{release}: {concurrent:#?}");
+        for found in [plain, concurrent] {
+            let read = found.works.iter().filter(|work| work.kind == WorkKind::Scan);
+            let read: Vec<&str> = read.map(|work| work.relation.as_str()).collect();
+            assert!(read.contains(&"visits"), "{release}: {found:#?}");
+            let classes = [Class::ScanOfAnother, Class::SeveralTables];
+            assert!(classes.contains(&found.class), "{release}: {found:#?}");
+        }
+    }
+}
+
+/// The default partition would get another constraint.
+#[test]
+fn a_partition_beside_a_default_partition_is_not_detached_concurrently() {
+    let schema = "
+        CREATE TABLE parted (k int NOT NULL) PARTITION BY LIST (k);
+        CREATE TABLE parted_1 PARTITION OF parted FOR VALUES IN (1);
+        CREATE TABLE parted_default PARTITION OF parted DEFAULT;";
+    let migration = "ALTER TABLE parted DETACH PARTITION parted_1 CONCURRENTLY;";
+    let error = measured(&server(18), &request(schema, migration, Amount::Rows(300))).unwrap_err();
+    assert_says(
+        &error.to_string(),
+        &["cannot detach partitions concurrently when a default partition exists"],
+    );
+}
+
+/// While code waits for one table, the others are locked for its next transaction.
+#[test]
+fn each_transaction_of_code_shows_its_locks() {
+    let migration = "DO $$ BEGIN
+        ALTER TABLE orders ADD a int; COMMIT;
+        ALTER TABLE customers ADD a int; COMMIT;
+        DROP TABLE orders_log; COMMIT;
+        CREATE INDEX ON customers (name); COMMIT;
+    END $$;";
+    for release in RELEASES {
+        let outcome = measured(&server(release), &of_shop(migration)).unwrap();
+        let failed: Vec<_> = outcome.failed().collect();
+        assert!(failed.is_empty(), "{release}: {failed:#?}");
+        let found = outcome.statements[0].found.as_ref().unwrap();
+        let all = ["customers", "orders", "orders_log"];
+        assert_eq!(
+            of_tables(found),
+            all.map(|table| (table, LockMode::AccessExclusive)),
+            "{release}: {found:#?}"
+        );
+        assert_eq!(found.unknown_locks, None, "{release}");
+    }
+}
+
+/// A check that was deferred locks rows, and reads them, before the end of the transaction.
+#[test]
+fn constraints_that_become_immediate_are_checked_by_a_statement_of_its_own() {
+    let schema = "
+        CREATE TABLE owners (id int PRIMARY KEY);
+        CREATE TABLE jobs (id int PRIMARY KEY, owner_id int REFERENCES owners DEFERRABLE INITIALLY DEFERRED);";
+    let migration = "BEGIN; UPDATE jobs SET owner_id = (SELECT min(id) FROM owners); SET CONSTRAINTS ALL IMMEDIATE; COMMIT;";
+    for release in RELEASES {
+        let outcome = measured(&server(release), &request(schema, migration, Amount::Rows(300))).unwrap();
+        let failed: Vec<_> = outcome.failed().collect();
+        assert!(failed.is_empty(), "{release}: {failed:#?}");
+        let found = outcome.statements[2].found.as_ref().unwrap();
+        assert!(of_tables(found).contains(&("owners", LockMode::RowShare)), "{release}: {found:#?}");
+        assert_eq!((found.blocks(), found.is_alone), (None, false), "{release}: {found:#?}");
+    }
+}
+
+/// Rows that move from one table to another.
+#[test]
+fn a_write_within_another_is_found_with_its_locks() {
+    let schema = "
+        CREATE TABLE owners (id int PRIMARY KEY);
+        CREATE TABLE jobs (id int PRIMARY KEY, owner_id int REFERENCES owners, n int);
+        CREATE TABLE lines (id int PRIMARY KEY, job_id int REFERENCES jobs ON DELETE CASCADE);
+        CREATE TABLE done (id int PRIMARY KEY, owner_id int REFERENCES owners, n int);";
+    let migration = "WITH gone AS (DELETE FROM jobs WHERE id <= 100 RETURNING *)
+        INSERT INTO done SELECT id + 100000, owner_id, n FROM gone;";
+    for release in RELEASES {
+        let outcome = measured(&server(release), &request(schema, migration, Amount::Rows(300))).unwrap();
+        let failed: Vec<_> = outcome.failed().collect();
+        assert!(failed.is_empty(), "{release}: {failed:#?}");
+        let found = outcome.statements[0].found.as_ref().unwrap();
+        assert_eq!((found.class, found.blocks()), (Class::Rows, None), "{release}: {found:#?}");
+        let rows = |table: &str| {
+            let of = |work: &&Work| work.kind == WorkKind::Rows && work.relation == table;
+            found
+                .works
+                .iter()
+                .find(of)
+                .and_then(|work| work.proof.read)
+                .map(|read| (read.inserted, read.deleted))
+        };
+        let (gone, made) = (rows("jobs").unwrap().1, rows("done").unwrap().0);
+        assert!(gone > 0 && gone == made, "{release}: {found:#?}");
+        // The foreign key removes the rows that reference those that are gone.
+        assert!(rows("lines").is_some_and(|(_, deleted)| deleted > 0), "{release}: {found:#?}");
+        let mode = |table: &str| of_tables(found).into_iter().find(|lock| lock.0 == table).map(|lock| lock.1);
+        for table in ["jobs", "done", "lines"] {
+            assert_eq!(mode(table), Some(LockMode::RowExclusive), "{release}: {found:#?}");
+        }
+        assert_eq!(mode("owners"), Some(LockMode::RowShare), "{release}: {found:#?}");
+        assert!(found.unmatched.is_empty(), "{release}: {found:#?}");
     }
 }
 

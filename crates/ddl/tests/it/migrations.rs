@@ -153,6 +153,8 @@ fn a_statement_that_cannot_succeed_is_refused_before_the_fill() {
             ("UPDATE orders SET missing = 1", 1, "missing"),
             ("BEGIN; CREATE INDEX CONCURRENTLY ON orders (note); COMMIT", 2, "transaction block"),
             ("SELECT 1; LOCK TABLE orders", 2, "LOCK TABLE can only be used in transaction blocks"),
+            ("DECLARE c CURSOR FOR SELECT * FROM orders", 1, "can only be used in transaction blocks"),
+            ("SELECT 1; SAVEPOINT a", 2, "SAVEPOINT can only be used in transaction blocks"),
             ("CREATE TABLE orders (id int)", 1, "already exists"),
             ("DROP TABLE customers", 1, "depend"),
             (

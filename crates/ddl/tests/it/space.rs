@@ -94,6 +94,36 @@ fn temporary_files_are_those_in_the_server_s_log() {
     }
 }
 
+/// They are there for a few milliseconds, and the first reading comes later. The server counts them with the end of the transaction.
+#[test]
+fn temporary_files_that_no_reading_saw_are_not_measured() {
+    let sort = "SELECT count(*) FROM (SELECT i FROM generate_series(1, 6000) i ORDER BY -i) x;";
+    for release in RELEASES {
+        let server = crate::support::server(release);
+        for (migration, are_candidates) in [
+            (format!("SET work_mem = '64kB'; {sort}"), &[true][..]),
+            (
+                format!("SET work_mem = '64kB'; BEGIN; ALTER TABLE t ADD a int; {sort} COMMIT;"),
+                &[false, true],
+            ),
+            ("UPDATE t SET n = 1 WHERE id < 10; ALTER TABLE t ADD CHECK (id > 0);".to_owned(), &[]),
+        ] {
+            let outcome = measured(&server, &request(SCHEMA, &migration, Amount::Rows(ROWS / 20))).unwrap();
+            let found: Vec<_> = outcome.statements.iter().filter_map(|one| one.found.as_ref()).collect();
+            for (place, found) in found.iter().enumerate() {
+                let space = found.space.temporary;
+                if are_candidates.get(place).copied().unwrap_or_default() {
+                    // A machine that stops the statement for a while lets a reading see them.
+                    assert_eq!(space.is_none(), found.missed_temporary, "{release}: {migration}: {found:#?}");
+                    assert_ne!(space, Some(0), "{release}: {migration}: {found:#?}");
+                } else {
+                    assert_eq!((space, found.missed_temporary), (Some(0), false), "{release}: {migration}");
+                }
+            }
+        }
+    }
+}
+
 /// A sort of several processes writes temporary files, however much memory it has; so do the runs that are timed.
 #[test]
 fn temporary_files_of_parallel_workers_are_seen() {

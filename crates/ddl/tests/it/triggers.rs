@@ -135,3 +135,40 @@ fn triggers_of_an_original_that_foreign_keys_would_fire_are_named() {
         assert_says(warning, &[named]);
     }
 }
+
+/// A statement may remove rows of one table, and insert them into another.
+#[test]
+fn triggers_of_an_original_are_named_by_the_event_of_their_own_table() {
+    let on = |name: &str, event: &str, table: &str| {
+        format!("CREATE TRIGGER {name} AFTER {event} ON {table} FOR EACH ROW EXECUTE FUNCTION nothing();")
+    };
+    let triggers = [
+        on("job_gone", "DELETE", "jobs"),
+        on("job_made", "INSERT", "jobs"),
+        on("done_gone", "DELETE", "done"),
+        on("done_made", "INSERT", "done"),
+    ];
+    let tables = format!(
+        "CREATE TABLE jobs (id int PRIMARY KEY, n int);
+        CREATE TABLE done (id int PRIMARY KEY, n int);
+        CREATE FUNCTION nothing() RETURNS trigger LANGUAGE plpgsql AS 'BEGIN RETURN NULL; END';
+        {}",
+        triggers.concat()
+    );
+    let migration = "WITH gone AS (DELETE FROM jobs WHERE id < 50 RETURNING *) INSERT INTO done SELECT id + 1000, n FROM gone;";
+    for release in RELEASES {
+        let server = server(release);
+        let schema = block_on(async {
+            let connection = server.database().await.target.connect().await.unwrap();
+            connection.client.batch_execute(&tables).await.unwrap();
+            Schema::of_database(&connection, "queue").await.unwrap()
+        });
+        let mut warned = Warned::default();
+        let request = Request { schema, ..request("", migration, Amount::Rows(100)) };
+        measured_by(&server, &request, &mut warned).unwrap();
+        let found: Vec<_> = warned.0.iter().filter(|warning| warning.contains("may fire")).collect();
+        let [warning] = &found[..] else { panic!("{release}: {found:?}") };
+        assert_says(warning, &["job_gone on jobs", "done_made on done"]);
+        assert!(!warning.contains("job_made") && !warning.contains("done_gone"), "{release}: {warning}");
+    }
+}

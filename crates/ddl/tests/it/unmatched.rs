@@ -103,6 +103,8 @@ fn other_statements_have_changed_all_that_they_would() {
             release,
             &[
                 ("UPDATE posts SET n = 1 WHERE id = 7", &[]),
+                // It changes nothing anywhere.
+                ("EXPLAIN UPDATE posts SET n = 1 WHERE root = ''", &[]),
                 // In one partition.
                 ("UPDATE parted SET v = 'x' WHERE k + 0 = 2", &[]),
                 ("INSERT INTO settings VALUES (-1, 'x') ON CONFLICT DO NOTHING", &[]),

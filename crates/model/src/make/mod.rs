@@ -68,6 +68,7 @@ impl Model {
             k: privacy.k,
             aggregates: facts.aggregates,
             ddl: facts.ddl.clone(),
+            locale: facts.locale.clone(),
             tables: tables.collect(),
         }
     }

@@ -28,6 +28,9 @@ const NOTABLE: f64 = 0.01;
 /// Observations that have a column of their own.
 const KNOWN: [&str; 5] = ["time", "locks-held", "wal", "stall", "stall-blocked"];
 
+/// The observation of temporary files.
+const TEMPORARY: &str = "space-temporary";
+
 pub(super) fn shown(run: &Run) -> Shown {
     let statements: Vec<Statement> = run.trials.iter().map(Statement::of).collect();
     if statements.is_empty() {
@@ -56,6 +59,8 @@ struct Statement<'a> {
     stall: Option<&'a Value>,
     blocked: Option<&'a Value>,
     forecast: Option<&'a Value>,
+    /// The `--up-to` that gives figures which its forecast lacks, bytes.
+    up_to: Option<f64>,
     /// The partitions without generated rows on which it works.
     rowless: Option<&'a [Value]>,
     /// The columns that it changes between timestamp and timestamptz in an unknown time zone.
@@ -93,6 +98,7 @@ impl<'a> Statement<'a> {
             stall: part("stall", "stall"),
             blocked: part("stall-blocked", "stall"),
             forecast: part("forecast", "forecast"),
+            up_to: part("forecast", "up_to").and_then(Value::as_f64),
             rowless: part("rowless", "partitions").and_then(Value::as_array).map(Vec::as_slice),
             zone: part("zone", "zone"),
             thinned: part("thinned", "tables").and_then(Value::as_array).map_or(&[][..], Vec::as_slice),
@@ -141,6 +147,11 @@ impl<'a> Statement<'a> {
             .find(|blocked| blocked.starts_with("reads"))
             .or(all.first().copied())
             .unwrap_or("")
+    }
+
+    /// Whether it may have written temporary files whose size is not known.
+    fn misses_temporary(&self) -> bool {
+        self.found.is_some_and(|found| found["missed_temporary"] == true)
     }
 
     /// Whether it runs outside of transactions.
@@ -228,10 +239,13 @@ fn overview_table(statements: &[Statement]) -> Table {
             others.push(&one.name);
         }
     }
+    if statements.iter().any(Statement::misses_temporary) && !others.contains(&TEMPORARY) {
+        others.push(TEMPORARY);
+    }
     for name in others {
         let title = match name {
             "space-files" => "more disk space".to_owned(),
-            "space-temporary" => "temporary files".to_owned(),
+            TEMPORARY => "temporary files".to_owned(),
             other => other.replace('-', " "),
         };
         add(name, title);
@@ -244,6 +258,7 @@ fn overview_table(statements: &[Statement]) -> Table {
                 .filter(|_| !is_held)
                 .map_or_else(String::new, |found| quantity(found.unit).text(found.value));
             let remark = match *name {
+                TEMPORARY if one.misses_temporary() => "not measured".to_owned(),
                 "stall" => probes::remark(one.stall),
                 "stall-blocked" => probes::remark(one.blocked),
                 _ => String::new(),

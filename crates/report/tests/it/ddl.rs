@@ -290,3 +290,33 @@ fn failures_beside_readers_and_writers_are_reported() {
         assert_eq!(text.matches(told).count(), 1, "{told}: {text}");
     }
 }
+
+/// The server counted them, and no reading saw them.
+#[test]
+fn temporary_files_that_were_not_measured_have_no_figure() {
+    let text = markdown(&[changed("ddl", |run| {
+        let trial = run.trials.iter_mut().find(|trial| trial.config.starts_with("3: ")).unwrap();
+        trial.observations.retain(|one| one.name != "space-temporary");
+        let found = trial.events.iter_mut().find(|event| event.what["event"] == "found").unwrap();
+        found.what["found"]["missed_temporary"] = true.into();
+    })]);
+    assert!(text.contains("temporary files"), "{text}");
+    let is_told = |line: &str| line.starts_with("| 3: ") && line.contains("| not measured |");
+    assert!(text.lines().any(is_told), "{text}");
+}
+
+#[test]
+fn the_size_that_gives_a_figure_is_an_option_to_paste() {
+    let text = markdown(&[changed("ddl", |run| {
+        let trial = run.trials.iter_mut().find(|trial| trial.config.starts_with("6: ")).unwrap();
+        let forecast = trial.events.iter_mut().find(|event| event.what["event"] == "forecast").unwrap();
+        let boundary = serde_json::json!({ "cause": "shared-buffers", "at": 134_217_728 });
+        forecast.what["forecast"]["seconds"] =
+            serde_json::json!({ "beyond": { "boundary": boundary, "measure": 617_401_549 } });
+        forecast.what["up_to"] = 2_900_000_000_u64.into();
+    })]);
+    let told = "For the figures that are not known from a size on, give --up-to 2.90GB for statement 6.";
+    assert!(text.contains(told), "{text}");
+    assert!(text.contains("from about 134 MB on, the work exceeds shared\\_buffers"), "{text}");
+    assert!(!markdown(&[document("ddl")]).contains("For the figures that are not known"));
+}

@@ -30,7 +30,7 @@ const INSTANCE: &str = "Measure on this instance of pgrig's own PostgreSQL; crea
 
 /// Help of --locale.
 const LOCALE: &str = "Locale of the database. It determines the sort order of texts, and whether LIKE can use an ordinary index: en_US.UTF-8, icu:de-AT, builtin:C.UTF-8 \
-                      [default: that of the original; with --schema-file and --model, C; with --scratch, that of the server]";
+                      [default: that of the original, which a model has, too; with --schema-file, C, or with --scratch that of the server]";
 
 /// Measure the effects of a migration on your tables: scans, rewrites, locks, WAL
 ///

@@ -4,7 +4,9 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write;
 
 use ddl::find::{Lock, LockMode, Work, WorkKind};
-use ddl::{Alternative, AtSize, Boundary, Figure, Outcome, Space, Spread, Stall, StatementOutcome, Wait};
+use ddl::{
+    Alternative, AtSize, Boundary, Effects, Figure, Outcome, Space, Spread, Stall, StatementOutcome, Wait,
+};
 use measure::human::{bytes, counted, grouped, time};
 
 use super::rowless;
@@ -13,6 +15,12 @@ use super::thinned;
 
 /// Least bytes of files that are more than changes of catalogs.
 const SPACE: u64 = 1 << 20;
+/// Why no larger size gives a figure.
+const WHOLE: &str =
+    "the largest measured size has all rows of the original, so no larger --up-to gives a figure";
+/// In the place of the size of temporary files.
+const MISSED: &str =
+    "temporary files not measured: the server counted some, which were there for too short a time";
 /// Statements of a better way that are shown, beside those that failed.
 const STEPS: usize = 12;
 /// Relations that are named for each lock or work.
@@ -79,7 +87,7 @@ pub(super) fn details(one: &StatementOutcome, of: &Outcome) -> Option<String> {
             let _ = write!(text, "\n   {name}   {}", waits(stall));
         }
     }
-    if let Some(space) = space(found.space) {
+    if let Some(space) = space(found) {
         let _ = write!(text, "\n   space   {space}");
     }
     text += &thinned::line(one).unwrap_or_default();
@@ -91,13 +99,17 @@ pub(super) fn details(one: &StatementOutcome, of: &Outcome) -> Option<String> {
     Some(text)
 }
 
-/// Disk space at its peak, if it is more than changes of catalogs take.
-fn space(space: Space) -> Option<String> {
-    let files = (space.files >= SPACE).then(|| format!("{} of files", bytes(space.files)));
-    let temporary = space.temporary.filter(|temporary| *temporary > 0);
+/// Disk space at its peak, if it is more than changes of catalogs take; and whether temporary files were not measured.
+fn space(found: &Effects) -> Option<String> {
+    let Space { files, temporary } = found.space;
+    let files = (files >= SPACE).then(|| format!("{} of files", bytes(files)));
+    let temporary = temporary.filter(|temporary| *temporary > 0);
     let temporary = temporary.map(|temporary| format!("{} of temporary files", bytes(temporary)));
     let parts: Vec<String> = files.into_iter().chain(temporary).collect();
-    (!parts.is_empty()).then(|| format!("{} more at its peak", parts.join(" and ")))
+    let at_peak = (!parts.is_empty()).then(|| format!("{} more at its peak", parts.join(" and ")));
+    let missed = found.missed_temporary.then(|| MISSED.to_owned());
+    let lines: Vec<String> = at_peak.into_iter().chain(missed).collect();
+    (!lines.is_empty()).then(|| lines.join("; "))
 }
 
 /// A better way beside the statement, each with its sums and its longest stall.
@@ -213,12 +225,18 @@ fn forecast(one: &StatementOutcome, of: &Outcome) -> String {
         Figure::Value { value, low, high } => {
             format!("{} ({} to {})", shown(*value), shown(*low), shown(*high))
         }
-        Figure::Beyond { boundary, measure } => beyond(*boundary, of.up_to(one, *measure), is_quick),
+        Figure::Beyond { boundary, measure } => {
+            let up_to = (!of.is_whole).then(|| of.up_to(one, *measure));
+            beyond(*boundary, (*measure, up_to), is_quick)
+        }
         Figure::TooFewSizes if is_quick => "not known: leave out --quick to measure several sizes".to_owned(),
         Figure::TooFewSizes => {
             "not known: the tables are so small that all measured sizes are alike; give --size, or \
              --rows TABLE=ROWS"
                 .to_owned()
+        }
+        Figure::TooSmall if of.is_whole => {
+            format!("not known: it hardly grows between the measured sizes; {WHOLE}")
         }
         Figure::TooSmall => {
             "not known: it hardly grows between the measured sizes, or no more than runs differ; give a larger --up-to".to_owned()
@@ -243,16 +261,15 @@ fn forecast(one: &StatementOutcome, of: &Outcome) -> String {
     text
 }
 
-/// Why there is no figure beyond a boundary, and the size that gives one.
-fn beyond(boundary: Boundary, up_to: u64, is_quick: bool) -> String {
+/// Why there is no figure beyond a boundary, and the size that gives one: of the tables, and the `--up-to` with which they have it; none if they have
+/// all their rows.
+fn beyond(boundary: Boundary, (measure, up_to): (u64, Option<u64>), is_quick: bool) -> String {
+    let why = format!("not known: from about {} on, {}", bytes(boundary.at), boundary.cause.effect());
+    let Some(up_to) = up_to else { return format!("{why}; {WHOLE}") };
     // A single size never gives one.
     let how = if is_quick { "leave out --quick, and give" } else { "give" };
-    format!(
-        "not known: from about {} on, {}; to measure that, {how} --up-to {}",
-        bytes(boundary.at),
-        boundary.cause.effect(),
-        bytes(up_to).replace(' ', ""),
-    )
+    let (tables, up_to) = (bytes(measure), bytes(up_to).replace(' ', ""));
+    format!("{why}; to measure tables of {tables}, {how} --up-to {up_to}")
 }
 
 fn spread(seconds: Spread) -> String {
@@ -360,11 +377,13 @@ mod tests {
     #[test]
     fn the_advice_beyond_a_boundary_measures_several_sizes() {
         let boundary = Boundary { cause: Cause::MaintenanceWorkMem, at: 148_000_000 };
-        let of = |is_quick| beyond(boundary, 1_600_000_000, is_quick);
-        assert!(of(false).ends_with("exceeds maintenance_work_mem; to measure that, give --up-to 1.60GB"));
-        assert!(of(true).ends_with("to measure that, leave out --quick, and give --up-to 1.60GB"));
+        let of = |is_quick| beyond(boundary, (681_000_000, Some(1_600_000_000)), is_quick);
+        let measure = "exceeds maintenance_work_mem; to measure tables of 681 MB, ";
+        assert!(of(false).ends_with(&format!("{measure}give --up-to 1.60GB")), "{}", of(false));
+        assert!(of(true).ends_with(&format!("{measure}leave out --quick, and give --up-to 1.60GB")));
+        assert!(beyond(boundary, (681_000_000, None), false).ends_with(WHOLE));
         // The boundary is only a part of the memory.
-        let cache = beyond(Boundary { cause: Cause::Cache, at: 148_000_000 }, 1_600_000_000, false);
+        let cache = beyond(Boundary { cause: Cause::Cache, at: 148_000_000 }, (681_000_000, None), false);
         let begins = "not known: from about 148 MB on, the work may no longer fit in the cache, a part of the machine's memory;";
         assert!(cache.starts_with(begins), "{cache}");
     }

@@ -77,7 +77,8 @@ pub(super) fn not_kept<'a>(model: &Model, keep: &'a [String]) -> Option<&'a str>
 
 /// Tables with their columns.
 pub(super) fn shown(model: &Model) -> String {
-    let mut text = format!("{}, captured {}, k = {}\n", model.server, model.captured, model.k);
+    let locale = model.locale.as_ref().map_or_else(String::new, |locale| format!(", locale {locale}"));
+    let mut text = format!("{}, captured {}, k = {}{locale}\n", model.server, model.captured, model.k);
     for table in &model.tables {
         let analyzed = match &table.analyzed {
             Some(when) => format!("analyzed {when}, {} changed since", counted(table.changed, "row")),

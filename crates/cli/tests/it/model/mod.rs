@@ -5,6 +5,7 @@ mod bloat;
 mod elements;
 mod follow;
 mod inherited;
+mod locale;
 mod nulls;
 mod order;
 mod paired;

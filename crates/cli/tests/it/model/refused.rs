@@ -82,7 +82,7 @@ fn refuses_contradictions(rig: &Rig, text: &str) {
         fs::write(&path, text.replacen(from, to, 1)).unwrap();
         path.display().to_string()
     };
-    let newer = edited("format = 6", "format = 7");
+    let newer = edited("format = 7", "format = 8");
     let twice = edited("name = \"city\"", "name = \"country\"");
     let typo = edited("name = \"city\"", "nmae = \"city\"");
     let alone = edited("column = \"region\"", "column = \"nothing_there\"");

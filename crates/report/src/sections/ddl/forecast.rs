@@ -78,6 +78,7 @@ pub(super) fn section(statements: &[Statement]) -> Option<Section> {
         .flat_map(|(at, one)| without_plot(one, is_drawn(at)))
         .collect();
     section.text.extend(sentence(&reasons));
+    section.text.extend(advice(statements));
     (!section.plots.is_empty() || !section.tables.is_empty()).then_some(section)
 }
 
@@ -179,6 +180,20 @@ fn not_drawn(one: &Statement, cost: &Cost, is_drawn: bool) -> Option<String> {
     } else {
         (!is_drawn).then(|| format!("only the {DRAWN} longest statements are drawn"))
     }
+}
+
+/// The options that give figures which are not known from a size on.
+fn advice(statements: &[Statement]) -> Option<String> {
+    let option = |one: &Statement| {
+        let number = one.trial.config.split(": ").next().unwrap_or_default();
+        let up_to = Quantity::Bytes.text(one.up_to?).replace(' ', "");
+        Some(format!("--up-to {up_to} for statement {number}"))
+    };
+    let options: Vec<String> = statements.iter().filter_map(option).collect();
+    let is_quick = statements.iter().all(|one| one.sizes.len() < 2);
+    let how = if is_quick { "leave out --quick, and give" } else { "give" };
+    (!options.is_empty())
+        .then(|| format!("For the figures that are not known from a size on, {how} {}.", options.join(", ")))
 }
 
 /// All forecasts, with the reasons of those that there are not.
