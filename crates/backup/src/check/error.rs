@@ -51,7 +51,7 @@ pub enum CheckError {
     },
     /// A tar file of a base backup in a form that another program has made.
     #[error(
-        "{path} is compressed or encrypted by a program that pgrig does not know: undo that in this directory, for example with xz -d, and check the \
+        "{path} is compressed or encrypted with a program that pgrig does not know: undo that in this directory, for example with xz -d, and check the \
          directory again", path = .path.display()
     )]
     Packed {

@@ -100,11 +100,11 @@ fn a_rehearsal_is_recorded_and_interrupted_or_killed_it_leaves_nothing() {
     };
     let kept = of_rto("2h");
     assert_eq!(kept.code, Some(0), "{kept:#?}");
-    assert_says(&kept.stdout, &["  keeps: plain:none ("]);
+    assert_says(&kept.stdout, &["  meets: plain:none ("]);
     assert!(!kept.stdout.contains("lookups"), "{kept:#?}");
     let missed = of_rto("1ms");
     assert_eq!(missed.code, Some(3), "{missed:#?}");
-    assert_says(&missed.stdout, &["does not keep: plain:none ("]);
+    assert_says(&missed.stdout, &["  misses: plain:none ("]);
     assert_says(&missed.stderr, &["no way restores this database within"]);
 
     let explained = rig.done(&format!("backup rehearse --explain -d {}", server.url));

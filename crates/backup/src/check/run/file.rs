@@ -135,7 +135,7 @@ fn kind(content: Content, method: Method) -> String {
     };
     match method {
         Method::None => name.to_owned(),
-        method => format!("{name}, compressed as a whole by {}", method.name()),
+        method => format!("{name}, compressed as a whole with {}", method.name()),
     }
 }
 
