@@ -150,13 +150,16 @@ impl Narrow<'_> {
         let kind = self.kind(column)?;
         let is_length = match (subject, kind) {
             (Subject::Value(_), _) => false,
-            // Values that all differ have a length of their own.
-            (_, Kind::Bytea) if !self.is_in_a_key(column) => true,
-            (Subject::Length(_), Kind::Text | Kind::Varchar(_) | Kind::Char(_) | Kind::Name) => true,
+            (_, Kind::Bytea)
+            | (Subject::Length(_), Kind::Text | Kind::Varchar(_) | Kind::Char(_) | Kind::Name) => true,
             _ => return None,
         };
         if is_length {
-            return of_length(operator, constant);
+            let allowed = of_length(operator, constant)?;
+            // Bytes that all differ are not shorter than this. Texts may be; they are fewer then.
+            let least = kind.unique_length().filter(|_| *kind == Kind::Bytea && self.is_in_a_key(column));
+            let is_short = allowed.longest.zip(least).is_some_and(|(longest, least)| longest < least);
+            return (!is_short).then_some(allowed);
         }
         let set = if is_float(kind) {
             floats(operator, constant.float?)?

@@ -64,6 +64,7 @@ impl Column {
         match &self.values {
             Values::Serial { start, step } => Some(steps(*start, *step, self.kind.units()?)),
             Values::Unique(Turn { every: 1, of }) => Some(self.kind.distinct()?.min(*of)),
+            Values::Long { turn: Turn { every: 1, of }, .. } => Some(*of),
             Values::Topic { turn: Some(Turn { every: 1, of }), .. } => Some(TOPIC_NUMBERS.min(*of)),
             Values::Shuffle { low, high } => Some(Units { low: *low, high: *high }.count()),
             Values::Letters(letters) => Some(letters.distinct(&self.kind)),
@@ -105,6 +106,7 @@ impl Values {
                 check.counted(&[1, i64::try_from(*groups).unwrap_or(i64::MAX)])
             }
             Self::Unique(turn) => check.unique(*turn),
+            Self::Long { turn, length } => check.long(*turn, *length),
             Self::Shuffle { low, high } | Self::Between { low, high } => {
                 check.counted(&[*low, *high])?;
                 check.that(low <= high, "the low end is above the high end")
@@ -201,7 +203,7 @@ impl Values {
             Self::Int(_) | Self::Text(_) => "constant",
             Self::Serial { .. } => "serial",
             Self::Group { .. } => "group",
-            Self::Unique(_) => "unique",
+            Self::Unique(_) | Self::Long { .. } => "unique",
             Self::Shuffle { .. } => "shuffle",
             Self::Between { .. } | Self::Drawn(Distribution::Uniform { .. }) => "uniform",
             Self::Drawn(Distribution::Normal { .. }) => "normal",
@@ -278,6 +280,14 @@ impl Check<'_> {
         let enough = turn.of == u64::MAX || turn.of <= distinct;
         let values = if distinct == 1 { "value" } else { "values" };
         self.that(enough, &format!("the type has only {distinct} {values}"))
+    }
+
+    fn long(&self, turn: Turn, length: u32) -> Result<(), Unsuited> {
+        self.turn(turn)?;
+        let least = self.kind.unique_length().ok_or_else(|| self.unsuited(FILLABLE))?;
+        let fits = self.kind.characters().is_none_or(|most| length <= most);
+        self.that(fits, &format!("length {length} is more than the type allows"))?;
+        self.that(length > least, &format!("its values have {least} characters or bytes by themselves"))
     }
 
     fn turn(&self, turn: Turn) -> Result<(), Unsuited> {

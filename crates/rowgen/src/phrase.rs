@@ -22,6 +22,7 @@ pub(crate) fn phrase(values: &Values, kind: &Kind) -> String {
         Values::Serial { .. } => "ascending".to_owned(),
         Values::Group { .. } => "ascending, in groups".to_owned(),
         Values::Unique(_) => "unique".to_owned(),
+        Values::Long { length, .. } => format!("unique ({length})"),
         Values::Shuffle { low, high } => format!("{} to {}, shuffled", units(*low), units(*high)),
         Values::Between { low, high } => format!("evenly from {} to {}", units(*low), units(*high)),
         Values::Drawn(Distribution::Uniform { low, high }) => format!("evenly from {low} to {high}"),

@@ -40,6 +40,13 @@ pub enum Values {
     },
     /// Values that differ where their [`Turn`] does, in ascending order as far as the type has one.
     Unique(Turn),
+    /// Texts or bytes that differ where their [`Turn`] does, ascend, and are longer than those of [`Values::Unique`].
+    Long {
+        /// The turn.
+        turn: Turn,
+        /// Length of all values, characters (of `bytea`: bytes).
+        length: u32,
+    },
     /// Each of `low` to `high` once, in a random order; then again from the beginning.
     Shuffle {
         /// Least value, in the type's units.

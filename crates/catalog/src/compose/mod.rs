@@ -245,7 +245,7 @@ impl Choice<'_> {
             });
         }
         let run = is_counted_on(&slot.kind).then(|| Run::of(slot, allowed, self.present)).flatten();
-        let Some(run) = run else { return Values::Unique(turn) };
+        let Some(run) = run else { return Values::unique(&slot.kind, turn, allowed.shortest) };
         // Values of columns that are turned together alternate: those of a range's ends.
         let together = self.parts.iter().find(|part| part.columns.iter().any(|name| name == slot.name()));
         let (at, of) = together.map_or((0, 1), |part| {

@@ -160,18 +160,19 @@ impl Design<'_> {
         }
     }
 
-    /// Columns that keep ranges from overlapping if each row has its own turn: a range column, or
-    /// the columns of a range's two ends.
+    /// Columns that keep ranges and networks from overlapping if each row has its own turn: a range column, one of
+    /// networks, which are single addresses then, or the columns of a range's two ends.
     fn apart(&self, element: &KeyElement) -> Vec<String> {
-        let is_range = |name: &&String| {
-            let slot = self.free(name);
-            slot.is_some_and(
-                |slot| matches!(&slot.kind, Kind::Range { element, .. } if is_counted_on(element)),
-            )
+        let is_apart = |name: &&String| {
+            self.free(name).is_some_and(|slot| match &slot.kind {
+                Kind::Range { element, .. } => is_counted_on(element),
+                Kind::Inet | Kind::Cidr => true,
+                _ => false,
+            })
         };
         match (&element.column, self.ends(element)) {
             (Some(column), _) if element.overlap => {
-                Some(column).filter(is_range).cloned().into_iter().collect()
+                Some(column).filter(is_apart).cloned().into_iter().collect()
             }
             (_, Some(ends)) => ends.into(),
             _ => Vec::new(),

@@ -47,9 +47,13 @@ const TEXTS: [&str; 12] = [
     "00000000-0000-4000-8000-000000000000",
 ];
 
-/// The values of a table's rows, as text.
-pub(super) fn texts(table: &Table, rows: impl IntoIterator<Item = Range<u64>>) -> Vec<Tuple> {
-    let encoder = Encoder::new(table, Format::Text, Constants::Sent);
+/// The encoder of a table's rows as text.
+pub(super) fn encoder(table: &Table) -> Encoder {
+    Encoder::new(table, Format::Text, Constants::Sent)
+}
+
+/// The values of rows, as text.
+pub(super) fn texts(encoder: &Encoder, rows: impl IntoIterator<Item = Range<u64>>) -> Vec<Tuple> {
     let mut text = Vec::new();
     for stretch in rows {
         encoder.encode(stretch, &mut text);

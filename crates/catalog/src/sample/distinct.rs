@@ -43,11 +43,14 @@ impl Distinct {
         true
     }
 
-    /// The tuples, those that repeat no key again and again until there are as many as wanted.
-    pub(super) fn repeated(&self, tuples: &BTreeSet<Tuple>, wanted: usize) -> Vec<Tuple> {
+    /// As many tuples as wanted: some from all over, if there are more; else those that repeat no key again and again.
+    pub(super) fn for_rows(&self, tuples: &[Tuple], wanted: usize) -> Vec<Tuple> {
+        if tuples.len() > wanted {
+            return (0..wanted).map(|number| tuples[number * tuples.len() / wanted].clone()).collect();
+        }
         let may_repeat = |tuple: &&Tuple| self.0.iter().all(|key| key.of(tuple).is_none());
         let free: Vec<&Tuple> = tuples.iter().filter(may_repeat).collect();
-        let more = wanted.saturating_sub(tuples.len());
+        let more = wanted - tuples.len();
         tuples.iter().chain(free.into_iter().cycle().take(more)).cloned().collect()
     }
 }
@@ -62,5 +65,28 @@ impl Unique {
             }
         }
         (self.nulls_are_equal || values.iter().all(Option::is_some)).then_some(values)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn tuple(number: usize) -> Tuple {
+        vec![Some(number.to_string())]
+    }
+
+    #[test]
+    fn of_many_tuples_some_from_all_over_are_taken() {
+        let key = KeyInfo::unique("t_key", &["a".to_owned()]);
+        let distinct = Distinct::new(std::iter::once(&key), &["a"]);
+        let tuples: Vec<Tuple> = (0..1_000).map(tuple).collect();
+        assert_eq!(distinct.for_rows(&tuples, 4), [0, 250, 500, 750].map(tuple));
+        assert_eq!(distinct.for_rows(&tuples, 1_000), tuples);
+        // Only NULL may come again.
+        assert_eq!(distinct.for_rows(&tuples, 2_000), tuples);
+        let with_null: Vec<Tuple> = tuples.into_iter().chain([vec![None]]).collect();
+        let repeated = distinct.for_rows(&with_null, 2_000);
+        assert_eq!(repeated.iter().filter(|tuple| tuple[0].is_none()).count(), 1_000);
     }
 }

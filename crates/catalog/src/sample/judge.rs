@@ -20,8 +20,12 @@ pub(super) type Tuple = Vec<Option<String>>;
 
 /// Longest time for all tuples of a question.
 const TIMEOUT: Duration = Duration::from_secs(10);
-/// Tuples that one query or block judges. PostgreSQL copies the array of those that passed with each further one.
+/// Tuples that one block judges. PostgreSQL copies the array of those that passed with each further one.
 const IN_A_BLOCK: usize = 500;
+/// Tuples that one query judges if it raises no error and is quick: planning it takes as long as judging some hundreds.
+const IN_A_QUERY: usize = 2_000;
+/// Longest time of a quick query.
+const QUICK: Duration = Duration::from_secs(1);
 
 /// Conditions on tuples of columns.
 pub(super) struct Judge<'a> {
@@ -55,16 +59,56 @@ impl Judge<'_> {
     pub(super) async fn judge(&self, tuples: &[Tuple]) -> Result<Judged, CatalogError> {
         let begun = Instant::now();
         let mut all = Judged::default();
+        let (mut rest, mut size) = (tuples, IN_A_BLOCK);
+        while !rest.is_empty() && !all.gave_up {
+            let (some, others) = rest.split_at(size.min(rest.len()));
+            let asked = Instant::now();
+            let judged = self.judge_some(some, TIMEOUT.saturating_sub(begun.elapsed())).await?;
+            let is_quick = judged.error.is_none() && asked.elapsed() < QUICK;
+            size = if is_quick { IN_A_QUERY } else { IN_A_BLOCK };
+            all.add(judged);
+            rest = others;
+        }
+        Ok(all)
+    }
+
+    /// Whether all tuples fulfil the conditions; none if the server does not judge all of them in time. The transaction is as it was
+    /// before.
+    pub(super) async fn accepts_all(&self, tuples: &[Tuple]) -> Result<Option<bool>, CatalogError> {
+        let begun = Instant::now();
         for some in tuples.chunks(IN_A_BLOCK) {
             let judged = self.judge_some(some, TIMEOUT.saturating_sub(begun.elapsed())).await?;
-            all.passed.extend(judged.passed);
-            all.error = judged.error.or(all.error);
-            all.gave_up = judged.gave_up;
-            if all.gave_up {
+            if judged.gave_up {
+                return Ok(None);
+            }
+            if judged.passed.len() < some.len() {
+                return Ok(Some(false));
+            }
+        }
+        Ok(Some(true))
+    }
+
+    /// Of each condition, whether all tuples fulfil it. No answer if one of them raises an error, or takes too long. The transaction
+    /// is as it was before.
+    pub(super) async fn kept(&self, tuples: &[Tuple]) -> Result<Option<Vec<bool>>, CatalogError> {
+        let begun = Instant::now();
+        let query = self.query_of_each();
+        let mut kept = vec![true; self.conditions.len()];
+        for some in tuples.chunks(IN_A_QUERY) {
+            let left = TIMEOUT.saturating_sub(begun.elapsed());
+            match undone(self.client, self.ask_of_each(&query, some, left)).await? {
+                Ok(verdicts) => {
+                    for (kept, verdict) in kept.iter_mut().zip(verdicts) {
+                        *kept &= verdict;
+                    }
+                }
+                Err(_) => return Ok(None),
+            }
+            if !kept.contains(&true) {
                 break;
             }
         }
-        Ok(all)
+        Ok(Some(kept))
     }
 
     async fn judge_some(&self, tuples: &[Tuple], timeout: Duration) -> Result<Judged, CatalogError> {
@@ -77,9 +121,16 @@ impl Judge<'_> {
         if refused.code() == Some(&SqlState::QUERY_CANCELED) {
             return Ok(Judged::given_up(&refused));
         }
-        let left = timeout.saturating_sub(begun.elapsed());
-        let judged = undone(self.client, self.ask_one_by_one(tuples, left)).await?;
-        Ok(judged.unwrap_or_else(|error| Judged::given_up(&error)))
+        let mut all = Judged::default();
+        for block in tuples.chunks(IN_A_BLOCK) {
+            let left = timeout.saturating_sub(begun.elapsed());
+            let judged = undone(self.client, self.ask_one_by_one(block, left)).await?;
+            all.add(judged.unwrap_or_else(|error| Judged::given_up(&error)));
+            if all.gave_up {
+                break;
+            }
+        }
+        Ok(all)
     }
 
     /// Of each tuple, the number of the partition that it lies in; none if it lies in none of these. No answer if the tuple does
@@ -123,6 +174,17 @@ impl Judge<'_> {
         let others = self.others();
         let row = self.client.query_one(&self.query(), &[&Json(tuples), &Json(&others)]).await?;
         row.try_get::<_, Json<Vec<Tuple>>>(0).map(|Json(passed)| passed)
+    }
+
+    async fn ask_of_each(
+        &self,
+        query: &str,
+        tuples: &[Tuple],
+        timeout: Duration,
+    ) -> Result<Vec<bool>, Error> {
+        self.client.batch_execute(&limit(timeout)).await?;
+        let others = self.others();
+        self.client.query_one(query, &[&Json(tuples), &Json(&others)]).await?.try_get(0)
     }
 
     async fn ask_one_by_one(&self, tuples: &[Tuple], timeout: Duration) -> Result<Judged, Error> {
@@ -195,6 +257,22 @@ impl Judge<'_> {
         )
     }
 
+    /// The query for the conditions that all tuples fulfil. OFFSET keeps the planner from judging the tuples once for each condition.
+    fn query_of_each(&self) -> String {
+        let each = self.conditions.iter().map(|condition| format!("bool_and((({condition})) IS NOT FALSE)"));
+        let of_tuple: Vec<String> = each.collect();
+        let of_all: Vec<String> =
+            (1..=self.conditions.len()).map(|number| format!("bool_and(judged.kept[{number}])")).collect();
+        format!(
+            "SELECT ARRAY[{of_all}]
+               FROM (SELECT (SELECT ARRAY[{of_tuple}] FROM {rows}) AS kept
+                       FROM json_array_elements($1::json) AS pgrig_tuple (value) OFFSET 0) AS judged",
+            of_all = of_all.join(", "),
+            of_tuple = of_tuple.join(", "),
+            rows = self.rows("$2::json"),
+        )
+    }
+
     /// The query for the partition that each tuple lies in.
     fn query_of_places(&self, leaves: &[&LeafInfo]) -> String {
         let each = leaves
@@ -244,6 +322,13 @@ impl Judge<'_> {
 }
 
 impl Judged {
+    /// Adds the outcome for further tuples.
+    fn add(&mut self, more: Self) {
+        self.passed.extend(more.passed);
+        self.error = more.error.or(self.error.take());
+        self.gave_up = more.gave_up;
+    }
+
     fn given_up(error: &Error) -> Self {
         let error = error.as_db_error().map(|why| why.message().to_owned());
         Self { passed: Vec::new(), error, gave_up: true }

@@ -12,11 +12,12 @@ use super::search::PassedTuples;
 use crate::error::CatalogError;
 use crate::mentioned::functions_in;
 
-/// Most tuples that are kept.
-const MOST: usize = 200_000;
-/// Properties of the server on which its verdicts depend, besides the conditions; and whether the conditions call functions outside of
-/// `pg_catalog`, whose bodies may change.
+/// Most values of tuples that are kept, about 200 MB: the searches for a schema of a hundred tables. The rows of a plan share them.
+const MOST: usize = 3_000_000;
+/// Properties of the server on which its verdicts depend, besides the conditions; the present transaction; and whether the conditions
+/// call functions outside of `pg_catalog`, whose bodies may be others in another transaction.
 const SERVER: &str = "SELECT concat_ws(' ', current_setting('server_version'), current_setting('TimeZone'), d.encoding, d.datcollate) AS server,
+       concat_ws(' ', pg_backend_pid(), transaction_timestamp()) AS transaction,
        EXISTS (SELECT FROM pg_proc WHERE proname = ANY ($1::text[]) AND pronamespace <> 'pg_catalog'::regnamespace) AS calls_others
   FROM pg_database d WHERE d.datname = current_database()";
 
@@ -27,12 +28,16 @@ pub(super) fn result(key: u64) -> Option<PassedTuples> {
     lock().get(&key).cloned()
 }
 
-/// Keeps the result of a search.
+/// Keeps the result of a search. If there is no room, others go, whichever: a plan asks for the results of all its tables in turn, so
+/// that the oldest are not those that matter least.
 pub(super) fn keep(key: u64, found: &PassedTuples) {
     let mut known = lock();
-    let kept: usize = known.values().map(|other| other.list.len()).sum();
-    if kept + found.list.len() > MOST {
-        known.clear();
+    let mut kept: usize = known.values().map(PassedTuples::values).sum();
+    while kept + found.values() > MOST {
+        // Keys are hashes, so the next one may be any.
+        let next = known.range(key..).chain(known.range(..key)).map(|(other, _)| *other).next();
+        let Some(other) = next.and_then(|next| known.remove(&next)) else { break };
+        kept -= other.values();
     }
     known.insert(key, found.clone());
 }
@@ -50,13 +55,15 @@ pub(super) fn key(facts: &[&dyn Debug]) -> u64 {
     hashed.0.finish()
 }
 
-/// The server as far as it decides on conditions with these expressions; none if it may judge them otherwise the next time.
+/// The server as far as it decides on conditions with these expressions, with the present transaction if it may judge them otherwise in
+/// another one; none if pgrig cannot read the expressions.
 pub(super) async fn server(client: &Client, expressions: &[&str]) -> Result<Option<String>, CatalogError> {
     let functions: Option<Vec<Vec<String>>> = expressions.iter().map(|text| functions_in(text)).collect();
     let Some(functions) = functions else { return Ok(None) };
     let row = client.query_one(SERVER, &[&functions.concat()]).await?;
+    let (server, transaction): (String, String) = (row.get("server"), row.get("transaction"));
     let calls_others: bool = row.get("calls_others");
-    Ok((!calls_others).then(|| row.get("server")))
+    Ok(Some(if calls_others { format!("{server} {transaction}") } else { server }))
 }
 
 /// Hashes the text that is written to it.

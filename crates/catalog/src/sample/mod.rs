@@ -6,6 +6,7 @@
 //! with values near the constants in the conditions, in the shapes that pass.
 
 mod between;
+mod broken;
 mod candidates;
 mod distances;
 mod distinct;
@@ -20,12 +21,11 @@ mod shapes;
 
 use std::collections::BTreeSet;
 use std::ops::Range;
-use std::sync::Arc;
 
 use rowgen::{Keys, Kind, Table};
 use tokio_postgres::Client;
 
-use self::candidates::{Unit, narrowed, near, texts};
+use self::candidates::{Unit, encoder, narrowed, near, texts};
 use self::distances::Pair;
 use self::judge::{Judge, Tuple};
 pub(super) use self::rule::Rule;
@@ -42,8 +42,6 @@ const TEXTS: usize = 2_000;
 const UNIQUE_TEXTS: usize = 50_000;
 /// Most values of a column that conditions name.
 const MOST_NAMED: usize = 24;
-/// Rows from each of the beginning, the middle and the end that are tried.
-const STRETCH: u64 = 3_000;
 
 /// Facts about a table for the judgement of its conditions.
 pub(super) struct Sampling<'a> {
@@ -77,12 +75,7 @@ impl<'a> Sampling<'a> {
     /// The groups of columns that get their values from lists, and notes on them for the user. None
     /// if the rows already fulfil all conditions.
     pub(super) async fn groups(&self) -> Result<Option<(Vec<Group>, Vec<String>)>, CatalogError> {
-        let mut broken = Vec::new();
-        for rule in self.rules.iter().filter(|rule| !rule.is_kept) {
-            if self.is_broken(rule).await? {
-                broken.push(rule);
-            }
-        }
+        let broken = self.broken().await?;
         if broken.is_empty() {
             return Ok(None);
         }
@@ -114,33 +107,6 @@ impl<'a> Sampling<'a> {
 
     fn takes_turns(&self, column: &str) -> bool {
         self.parts.iter().any(|part| part.turn.is_some() && part.columns.iter().any(|name| name == column))
-    }
-
-    /// Whether some of the rows described so far break the rule, or hardly one is in some of the partitions.
-    async fn is_broken(&self, rule: &Rule<'a>) -> Result<bool, CatalogError> {
-        if !rule.columns.iter().any(|column| self.is_free(column)) {
-            return Ok(false);
-        }
-        if rule.is_rarely_broken {
-            return Ok(true);
-        }
-        // The rows that are tried may all be in other partitions, if keys ascend.
-        let is_tried = |column: &&str| !rule.is_of_partitions || !self.takes_turns(column);
-        let tried: Vec<&str> = rule.columns.iter().copied().filter(is_tried).collect();
-        let table = narrowed(self.made, &tried);
-        let sent: Vec<&str> = table.columns.iter().map(|column| column.name.as_str()).collect();
-        if sent.is_empty() {
-            return Ok(false);
-        }
-        let tuples: BTreeSet<Tuple> = texts(&table, self.stretches(STRETCH)).into_iter().collect();
-        let tuples: Vec<Tuple> = tuples.into_iter().collect();
-        let judge = self.judge(&sent, &[rule]).await?;
-        let judged = judge.judge(&tuples).await?;
-        if judged.passed.len() < tuples.len() {
-            // The rows themselves show conditions that the server could not judge.
-            return Ok(!judged.gave_up);
-        }
-        self.is_missed(rule, &judge, &tuples).await
     }
 
     /// The beginning, the middle and the end of the rows.
@@ -184,8 +150,11 @@ impl<'a> Sampling<'a> {
             return Ok(Vec::new());
         }
         let table = narrowed(self.made, columns);
-        let rows =
-            if table.columns.is_empty() { vec![Tuple::new()] } else { texts(&table, self.stretches(3)) };
+        let rows = if table.columns.is_empty() {
+            vec![Tuple::new()]
+        } else {
+            texts(&encoder(&table), self.stretches(3))
+        };
         let at = |name: &str| table.columns.iter().position(|column| column.name == name);
         // The values of the server's own sequences are unknown: a number that all of them reach stands for them.
         let some =
@@ -213,6 +182,11 @@ impl<'a> Sampling<'a> {
     /// The texts that the column's type can read, as the server writes them.
     async fn readable(&self, column: &str, texts: Vec<String>) -> Result<Vec<String>, CatalogError> {
         let Some(slot) = self.slot(column).filter(|_| !texts.is_empty()) else { return Ok(Vec::new()) };
+        // Any of them is one as it stands.
+        if slot.info.data_type.sql == "text" {
+            let texts: BTreeSet<String> = texts.into_iter().collect();
+            return Ok(texts.into_iter().collect());
+        }
         let judge = Judge {
             client: self.client,
             columns: vec![slot.info],
@@ -258,7 +232,7 @@ impl<'a> Sampling<'a> {
         let meets_key = |column: &&str| self.is_free(column) && self.takes_turns(column);
         let with_keys = rule.is_about_pairs && rule.columns.iter().any(meets_key);
         let mut together = self.together(rule, with_keys);
-        let mut found = PassedTuples::default();
+        let mut found = PassedTuples::none();
         if !together.columns.is_empty() {
             found = self.found(&together).await?;
         }
@@ -274,7 +248,7 @@ impl<'a> Sampling<'a> {
         }
         let names = together.names(|rule| rule.name.to_owned());
         let columns = together.columns.join(", ");
-        let count = found.list.iter().collect::<BTreeSet<_>>().len();
+        let count = found.list().iter().collect::<BTreeSet<_>>().len();
         let share = 100.0 * found.passed as f64 / found.tried as f64;
         let (combinations, satisfy) =
             if count == 1 { ("combination", "satisfies") } else { ("combinations", "satisfy") };
@@ -287,7 +261,7 @@ impl<'a> Sampling<'a> {
             name: names.clone(),
             columns: together.columns.iter().map(|&column| column.to_owned()).collect(),
             what: format!("values under {names}"),
-            keys: Arc::new(Keys::Listed(found.list)),
+            keys: found.keys,
             one_to_one: false,
             are_planned: false,
             origin: Origin::Judged { distinct: together.has_keys },

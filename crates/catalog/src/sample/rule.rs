@@ -129,6 +129,11 @@ impl<'a> Rule<'a> {
         Self { is_kept: false, ..Self::of_domain(column, check) }
     }
 
+    /// Whether it is a condition on all rows of the table, as it stands.
+    pub(crate) fn is_of_rows(&self) -> bool {
+        self.origin == Origin::Check && !self.is_of_partitions && self.sql == self.definition
+    }
+
     /// Whether it is about the bounds of partitions.
     pub(crate) fn is_of_bounds(&self) -> bool {
         self.origin == Origin::Bounds

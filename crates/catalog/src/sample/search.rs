@@ -2,11 +2,12 @@
 //! ones.
 
 use std::collections::BTreeSet;
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use rowgen::{Column, Table, Values};
+use rowgen::{Column, Keys, Table, Values};
 
-use super::candidates::{Unit, mix, narrowed, texts, without_nulls};
+use super::candidates::{Unit, encoder, mix, narrowed, texts, without_nulls};
 use super::distances::Pair;
 use super::distinct::Distinct;
 use super::judge::{Judge, Tuple};
@@ -28,6 +29,11 @@ const ROUNDS_FOR_VARIETY: u64 = 20;
 const LONGEST: Duration = Duration::from_secs(30);
 /// Number of tuples at which the search ends.
 pub(super) const ENOUGH: usize = 10_000;
+/// The same if the tuples have to be unique: the least of these numbers that is enough for the rows, so that a table is searched once for
+/// similar numbers of rows.
+const ENOUGH_KEYS: [usize; 5] = [1_000, 3_000, 10_000, 30_000, MOST_KEYS];
+/// Most unique tuples that a search is worth.
+const MOST_KEYS: usize = 100_000;
 /// Number of tuples that give enough variety.
 const VARIETY: usize = 1_000;
 /// At least one of this many candidates must pass.
@@ -36,11 +42,10 @@ const RAREST: u64 = 1_000;
 const MOST_REPEATED: usize = 1_000_000;
 
 /// Tuples that passed.
-#[derive(Clone, Default)]
+#[derive(Clone)]
 pub(super) struct PassedTuples {
-    tuples: BTreeSet<Tuple>,
     /// The tuples for the rows, some of them several times.
-    pub(super) list: Vec<Tuple>,
+    pub(super) keys: Arc<Keys>,
     pub(super) tried: u64,
     pub(super) passed: u64,
     pub(super) error: Option<String>,
@@ -51,8 +56,26 @@ pub(super) struct PassedTuples {
 }
 
 impl PassedTuples {
+    /// No tuples, of none.
+    pub(super) fn none() -> Self {
+        let keys = Arc::new(Keys::Listed(Vec::new()));
+        Self { keys, tried: 0, passed: 0, error: None, empty: Vec::new(), is_cut_short: false }
+    }
+
+    pub(super) fn list(&self) -> &[Tuple] {
+        match &*self.keys {
+            Keys::Listed(list) => list,
+            Keys::Interval { .. } | Keys::Made { .. } => &[],
+        }
+    }
+
+    /// Number of values of all tuples.
+    pub(super) fn values(&self) -> usize {
+        self.list().len() * self.list().first().map_or(0, Vec::len)
+    }
+
     pub(super) fn is_rare(&self) -> bool {
-        self.passed * RAREST < self.tried || self.tuples.is_empty()
+        self.passed * RAREST < self.tried || self.list().is_empty()
     }
 }
 
@@ -62,14 +85,26 @@ impl Sampling<'_> {
         let judge = self.judge(&together.columns, &together.rules).await?;
         let candidates = self.candidates(together);
         let key = self.key(together, &judge, &candidates).await?;
-        if let Some(found) = key.and_then(known::result) {
-            return Ok(found);
-        }
-        let found = self.search(together, &judge, &candidates).await?;
-        if let Some(key) = key.filter(|_| !found.is_cut_short) {
-            known::keep(key, &found);
-        }
-        Ok(found)
+        let found = match key.and_then(known::result) {
+            Some(found) => found,
+            None => {
+                let found = self.search(together, &judge, &candidates).await?;
+                if let Some(key) = key.filter(|_| !found.is_cut_short) {
+                    known::keep(key, &found);
+                }
+                found
+            }
+        };
+        Ok(if together.has_keys { self.for_rows(together, found) } else { found })
+    }
+
+    /// The unique tuples as the rows need them.
+    fn for_rows(&self, together: &Together<'_>, found: PassedTuples) -> PassedTuples {
+        let first = usize::try_from(self.rows.start).unwrap_or(usize::MAX);
+        let wanted = self.known_rows().map_or(MOST_KEYS, |rows| rows.saturating_add(first));
+        let distinct = Distinct::new(self.info.keys.iter(), &together.columns);
+        let list = distinct.for_rows(found.list(), wanted.clamp(1, MOST_REPEATED));
+        PassedTuples { keys: Arc::new(Keys::Listed(list)), ..found }
     }
 
     async fn search(
@@ -82,11 +117,12 @@ impl Sampling<'_> {
         let units = self.units(together).await?;
         let pairs = self.pairs(together);
         let (most, enough) =
-            if together.has_keys { (ROUNDS_OF_KEYS, self.wanted()) } else { (ROUNDS, ENOUGH) };
-        let whole = without_nulls(table);
+            if together.has_keys { (ROUNDS_OF_KEYS, self.enough_keys()) } else { (ROUNDS, ENOUGH) };
+        let (with_nulls, whole) = (encoder(table), encoder(&without_nulls(table)));
         let keys = self.info.keys.iter().filter(|_| together.has_keys);
         let mut distinct = Distinct::new(keys, &together.columns);
-        let mut found = PassedTuples::default();
+        let mut accepted: BTreeSet<Tuple> = BTreeSet::new();
+        let mut found = PassedTuples::none();
         let leaves = self.leaves(&together.rules);
         // Else hardly a row may be in a partition that has a CHECK of its own, or bounds of an expression.
         let mut is_mixed =
@@ -94,7 +130,7 @@ impl Sampling<'_> {
         let mut passing: Option<Vec<Shape>> = None;
         for round in 0..most {
             let numbers = first + round * BATCH..first + (round + 1) * BATCH;
-            let mut tuples = texts(table, [numbers.clone()]);
+            let mut tuples = texts(&with_nulls, [numbers.clone()]);
             if is_mixed {
                 mix(&mut tuples, &units, round);
                 let plain = texts(&whole, [numbers]);
@@ -112,17 +148,17 @@ impl Sampling<'_> {
             }
             let judged = judge.judge(&tuples).await?;
             let passed = judged.passed.len() as u64;
-            let before = found.tuples.len();
-            found.tuples.extend(judged.passed.into_iter().filter(|tuple| distinct.is_new(tuple)));
+            let before = accepted.len();
+            accepted.extend(judged.passed.into_iter().filter(|tuple| distinct.is_new(tuple)));
             found.tried += BATCH;
             found.passed += passed;
             found.error = judged.error.or(found.error);
             found.is_cut_short = judged.gave_up || begun.elapsed() > LONGEST;
-            let more = (found.tuples.len() - before) as u64;
+            let more = (accepted.len() - before) as u64;
             let has_variety =
-                !together.has_keys && round + 1 >= ROUNDS_FOR_VARIETY && found.tuples.len() >= VARIETY;
+                !together.has_keys && round + 1 >= ROUNDS_FOR_VARIETY && accepted.len() >= VARIETY;
             let is_exhausted = passed > 0 && more < passed / 20;
-            let has_enough = found.tuples.len() >= enough || has_variety;
+            let has_enough = accepted.len() >= enough || has_variety;
             if found.is_cut_short || has_enough || is_mixed && is_exhausted {
                 break;
             }
@@ -130,17 +166,13 @@ impl Sampling<'_> {
         }
         let has_shapes = passing.is_some_and(|shapes| !shapes.is_empty());
         let shape = |tuple: &Tuple| if has_shapes { shapes::of(tuple, &units) } else { Shape::new() };
-        let shared = self.shared_out(judge, &leaves, &found.tuples, shape).await?;
+        let shared = self.shared_out(judge, &leaves, &accepted, shape).await?;
         found.empty = shared.as_ref().map_or_else(Vec::new, |shared| shared.empty.clone());
-        found.list = match shared {
-            _ if together.has_keys => {
-                let wanted = self.known_rows().map_or(enough, |rows| rows.min(MOST_REPEATED));
-                distinct.repeated(&found.tuples, wanted)
-            }
-            Some(shared) => shared.list,
-            None if has_shapes => shapes::balanced(&found.tuples, &units, ENOUGH),
-            None => found.tuples.iter().cloned().collect(),
-        };
+        found.keys = Arc::new(Keys::Listed(match shared {
+            Some(shared) if !together.has_keys => shared.list,
+            None if !together.has_keys && has_shapes => shapes::balanced(&accepted, &units, ENOUGH),
+            _ => accepted.into_iter().collect(),
+        }));
         Ok(found)
     }
 
@@ -167,7 +199,7 @@ impl Sampling<'_> {
         let groups: Vec<&Group> = self.groups.iter().filter(is_meant).collect();
         let keys = Some(&self.info.keys).filter(|_| together.has_keys);
         let leaves = self.leaves(&together.rules);
-        let wanted = self.wanted.filter(|_| together.has_keys);
+        let enough = together.has_keys.then(|| self.enough_keys());
         Ok(Some(known::key(&[
             &server,
             &self.info.schema,
@@ -177,7 +209,7 @@ impl Sampling<'_> {
             &groups,
             candidates,
             &keys,
-            &wanted,
+            &enough,
             &judge.ranging,
             &judge.others,
             &judge.by_server,
@@ -200,9 +232,10 @@ impl Sampling<'_> {
         (table, self.rows.start)
     }
 
-    /// Number of tuples to look for: the number of rows, but no more than is worthwhile.
-    fn wanted(&self) -> usize {
-        self.known_rows().map_or(10 * ENOUGH, |rows| rows.min(10 * ENOUGH))
+    /// Number of unique tuples to look for.
+    fn enough_keys(&self) -> usize {
+        let rows = self.known_rows().unwrap_or(MOST_KEYS);
+        ENOUGH_KEYS.into_iter().find(|enough| rows <= *enough).unwrap_or(MOST_KEYS)
     }
 
     /// Number of rows that are wanted, if it is known.

@@ -230,3 +230,57 @@ fn keys_of_every_form() {
         }
     });
 }
+
+/// Texts and bytes that all differ are as long as CHECKs want them, whatever is appended later.
+#[test]
+fn unique_values_of_a_certain_length() {
+    on_each_release(async |database| {
+        database
+            .sql(
+                "CREATE DOMAIN ulid AS text CHECK (char_length(VALUE) = 26);
+                 CREATE TABLE documents (
+                     id text PRIMARY KEY CHECK (length(id) = 26), other ulid NOT NULL UNIQUE,
+                     token varchar(64) NOT NULL UNIQUE CHECK (char_length(token) >= 40), code char(30) NOT NULL UNIQUE CHECK (length(code) = 30),
+                     digest bytea NOT NULL UNIQUE CHECK (octet_length(digest) = 32), salt bytea UNIQUE CHECK (length(salt) BETWEEN 4 AND 16),
+                     short varchar(20) NOT NULL UNIQUE CHECK (length(short) <= 5)
+                 );
+                 CREATE TABLE pages (
+                     document text NOT NULL REFERENCES documents, number int, PRIMARY KEY (document, number), CHECK (length(document) = 26)
+                 );",
+            )
+            .await;
+        for rows in [3_000, 500] {
+            let described = database.fill("documents", rows).await.unwrap();
+            assert_eq!(described.warnings, Vec::<String>::new());
+        }
+        database.fill("pages", 10_000).await.unwrap();
+        let lengths = "SELECT (min(length(id)), max(length(other)), min(length(token)), min(octet_length(digest))) FROM documents";
+        assert_eq!(database.value(lengths).await, "(26,26,40,32)");
+        assert_eq!(database.value("SELECT count(DISTINCT id) FROM documents").await, "3500");
+        // They are random but for their beginning.
+        assert_eq!(database.value("SELECT count(DISTINCT right(id, 10)) FROM documents").await, "3500");
+    });
+}
+
+/// Networks of single addresses do not overlap each other.
+#[test]
+fn networks_that_must_not_overlap() {
+    on_each_release(async |database| {
+        database
+            .sql(
+                "CREATE EXTENSION IF NOT EXISTS btree_gist;
+                 CREATE TABLE networks (net cidr NOT NULL, note text, EXCLUDE USING gist (net inet_ops WITH &&));
+                 CREATE TABLE pools (site int NOT NULL, addresses inet,
+                     CONSTRAINT apart EXCLUDE USING gist (site WITH =, addresses inet_ops WITH &&));",
+            )
+            .await;
+        for table in ["networks", "pools"] {
+            database.fill(table, 2_000).await.unwrap_or_else(|error| panic!("{table}: {error}"));
+        }
+        let error = database.refused("networks", &[]).await;
+        assert_says(
+            &error,
+            &["public.networks has rows, and pgrig cannot find values of", "networks_net_excl"],
+        );
+    });
+}

@@ -330,6 +330,33 @@ fn many_alternatives_are_searched_once() {
     });
 }
 
+/// Rows keep most conditions, which the server judges in one question. Those that rows break get lists, also if a condition beside them
+/// raises an error.
+#[test]
+fn most_of_many_conditions_are_kept() {
+    on_each_release(async |database| {
+        let kept: Vec<String> = (0..30)
+            .map(|number| format!("CONSTRAINT kept_{number} CHECK (value || '{number}' <> lower(note))"))
+            .collect();
+        let table = |name: &str, more: &str| {
+            format!(
+                "CREATE TABLE {name} (
+                     id bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY, value text NOT NULL, note text, kept int NOT NULL, number text,
+                     {}, CONSTRAINT rare CHECK (kept % 7 = 3) {more})",
+                kept.join(", ")
+            )
+        };
+        database.sql(&table("plain", "")).await;
+        database.sql(&table("failing", ", CONSTRAINT cast_fails CHECK (number::int > 5)")).await;
+        for name in ["plain", "failing"] {
+            let warnings = database.fill(name, 5_000).await.unwrap().warnings.join("\n");
+            assert_says(&warnings, &["kept: pgrig uses", "that satisfy rare ("]);
+            assert!(!warnings.contains("kept_"), "{warnings}");
+            assert_eq!(warnings.contains("cast_fails"), name == "failing", "{warnings}");
+        }
+    });
+}
+
 /// The body of a function may change between two searches.
 #[test]
 fn functions_that_change_are_asked_again() {

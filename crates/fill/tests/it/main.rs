@@ -6,6 +6,7 @@ mod limits;
 mod looks;
 mod partitions;
 mod probe;
+mod schema_sizes;
 mod schema_triggers;
 mod support;
 mod toast;

@@ -33,6 +33,7 @@ impl Generator {
             }
             Values::Group { size, groups } => Source::Group { size: *size, groups: *groups },
             Values::Unique(turn) => Source::Unique { turn: *turn },
+            Values::Long { turn, length } => Source::Long { turn: *turn, length: *length },
             Values::Shuffle { low, high } => {
                 Source::Shuffle { low: *low, count: Units { low: *low, high: *high }.count() }
             }

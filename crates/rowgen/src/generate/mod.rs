@@ -69,6 +69,10 @@ enum Source {
     Unique {
         turn: Turn,
     },
+    Long {
+        turn: Turn,
+        length: u32,
+    },
     Shuffle {
         low: i64,
         count: u64,
@@ -269,6 +273,9 @@ impl Generator {
             }
             Source::Group { size, groups } => Value::Units(group(row, *size, *groups)),
             Source::Unique { turn } => unique::value(&self.kind, turn.of_row(row), self.stream, scratch),
+            Source::Long { turn, length } => {
+                unique::long(&self.kind, (turn.of_row(row), *length), self.stream, scratch)
+            }
             Source::Shuffle { low, count } => {
                 Value::Units(low.wrapping_add_unsigned(shuffle::place(row % count, *count, self.stream)))
             }

@@ -4,12 +4,14 @@ use std::io::Write;
 
 use crate::random::Stream;
 use crate::value::Value;
-use crate::{Kind, Units, render};
+use crate::{Kind, Turn, Units, Values, render};
 
 /// Characters of unique text: in the order that most collations give them, too.
 const ALPHABET: &[u8; 36] = b"0123456789abcdefghijklmnopqrstuvwxyz";
 /// With this many characters, there are more than 2^64 texts.
 pub(crate) const LONGEST: u32 = 13;
+/// Bytes of unique `bytea`.
+const BYTES: u32 = 8;
 
 impl Kind {
     /// Number of different values that [`crate::Values::Unique`] has for this kind; `u64::MAX` stands for that many
@@ -51,6 +53,27 @@ impl Kind {
     }
 }
 
+impl Kind {
+    /// Characters of unique texts, or bytes of unique `bytea`; none for other kinds.
+    pub fn unique_length(&self) -> Option<u32> {
+        match self {
+            Self::Bytea => Some(BYTES),
+            kind if kind.is_text() => Some(kind.characters().map_or(LONGEST, |most| most.min(LONGEST))),
+            _ => None,
+        }
+    }
+}
+
+impl Values {
+    /// Values that differ where the turn does: texts of at least so many characters, or so many bytes.
+    pub fn unique(kind: &Kind, turn: Turn, shortest: u32) -> Self {
+        match kind.unique_length() {
+            Some(length) if length < shortest => Self::Long { turn, length: shortest },
+            _ => Self::Unique(turn),
+        }
+    }
+}
+
 /// The value for a number below [`Kind::distinct`], its bytes in `scratch`.
 pub(super) fn value<'a>(kind: &Kind, number: u64, stream: Stream, scratch: &'a mut Vec<u8>) -> Value<'a> {
     scratch.clear();
@@ -87,6 +110,31 @@ pub(super) fn value<'a>(kind: &Kind, number: u64, stream: Stream, scratch: &'a m
             Value::Units(first(counted).wrapping_add(number.cast_signed().wrapping_mul(step(counted))))
         }
     }
+}
+
+/// The value of [`Values::Long`] for a number: that of the number, then random characters or bytes.
+pub(super) fn long<'a>(
+    kind: &Kind,
+    (number, length): (u64, u32),
+    stream: Stream,
+    scratch: &'a mut Vec<u8>,
+) -> Value<'a> {
+    let length = length as usize;
+    let mut draw = stream.draw(number);
+    scratch.clear();
+    if *kind == Kind::Bytea {
+        scratch.extend(number.to_be_bytes());
+        while scratch.len() < length {
+            scratch.extend(draw.next().to_le_bytes());
+        }
+        scratch.truncate(length);
+        return Value::Bytes(scratch);
+    }
+    text(number, LONGEST, scratch);
+    while scratch.len() < length {
+        scratch.push(ALPHABET[(draw.next() % 36) as usize]);
+    }
+    Value::Plain(scratch)
 }
 
 fn compound(kind: &Kind, number: u64, stream: Stream, out: &mut Vec<u8>) {

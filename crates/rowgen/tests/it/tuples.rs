@@ -123,9 +123,11 @@ fn values(kind: &Kind) -> BoxedStrategy<Values> {
     match kind {
         Kind::Text | Kind::Varchar(None) | Kind::Bytea => {
             fitting.extend([payload(0, 300), payload(120, 130), payload(300, 300), payload(126, 126)]);
+            fitting.extend([14, 26, 126, 127, 300].map(|length| Values::unique(kind, Turn::EACH, length)));
         }
         Kind::Char(length) | Kind::Varchar(Some(length)) => {
             fitting.extend([payload(0, *length), payload(*length, *length)]);
+            fitting.push(Values::unique(kind, Turn { every: 1, of: 30 }, *length));
         }
         _ => {}
     }

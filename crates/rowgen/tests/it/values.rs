@@ -152,6 +152,34 @@ fn unique_values_differ_to_the_last() {
 }
 
 #[test]
+fn unique_values_have_the_length_that_is_asked_for() {
+    for (kind, shortest, length) in [
+        (Kind::Text, 5, 13),
+        (Kind::Text, 26, 26),
+        (Kind::Varchar(Some(10)), 10, 10),
+        (Kind::Char(40), 40, 40),
+        (Kind::Name, 63, 63),
+        // Two digits for each byte, and the backslashes and x before them.
+        (Kind::Bytea, 4, 3 + 2 * 8),
+        (Kind::Bytea, 20, 3 + 2 * 20),
+    ] {
+        let table = column(kind.clone(), Values::unique(&kind, Turn::EACH, shortest));
+        assert_eq!(table.columns[0].check(), Ok(()), "{}", kind.sql());
+        assert!(table.columns[0].unique_rows().unwrap() > 1 << 50, "{}", kind.sql());
+        let seen = lines(&table, 0..10_000);
+        assert!(seen.iter().all(|value| value.len() == length), "{}: {}", kind.sql(), seen[0]);
+        assert!(seen.is_sorted_by(|one, other| one < other), "{}", kind.sql());
+    }
+    let unsuited = |kind: Kind, length| {
+        Column::new("c", kind, Values::Long { turn: Turn::EACH, length }).check().is_err()
+    };
+    assert!(unsuited(Kind::Varchar(Some(20)), 21) && unsuited(Kind::Text, 13) && unsuited(Kind::Uuid, 36));
+    let turns = Values::Long { turn: Turn { every: 2, of: 3 }, length: 14 };
+    let turning = lines(&column(Kind::Text, turns), 0..12);
+    assert_eq!((&turning[0], &turning[2..6]), (&turning[1], &turning[8..12]));
+}
+
+#[test]
 fn turns_go_through_all_pairs() {
     let turns = |every, of| Values::Unique(Turn { every, of });
     let table = table(vec![

@@ -33,6 +33,23 @@ pub(super) struct Wanted {
     pub(super) why: String,
 }
 
+/// The number of rows that the keys of a table allow.
+#[derive(Clone, Debug, PartialEq)]
+pub(super) struct Cap {
+    /// The number, with the rows that other tables then had.
+    pub(super) rows: u64,
+    /// Places of tables before, of which each combination of rows has a key; and the rows that they had.
+    pub(super) of: Vec<(usize, u64)>,
+}
+
+impl Cap {
+    /// The number with these rows in the tables before, about.
+    fn with(&self, before: &[u64]) -> u64 {
+        let times = |(place, had): &(usize, u64)| before[*place] as f64 / (*had).max(1) as f64;
+        whole(self.rows as f64 * self.of.iter().map(times).product::<f64>())
+    }
+}
+
 /// The shares of all tables, in their order.
 ///
 /// # Errors
@@ -199,12 +216,13 @@ fn times(wanted: &[Wanted], at: usize) -> f64 {
     }
 }
 
-/// Rows of each table for a base; `most` has the number of rows that the keys of each table allow.
-pub(super) fn rows(wanted: &[Wanted], base: f64, most: &[Option<u64>]) -> Vec<u64> {
+/// Rows of each table for a base, as far as keys allow.
+pub(super) fn rows(wanted: &[Wanted], base: f64, caps: &[Option<Cap>]) -> Vec<u64> {
     let mut rows: Vec<u64> = Vec::with_capacity(wanted.len());
-    for (at, Wanted { share, .. }) in wanted.iter().enumerate() {
-        let number = rows_of(share, base, &rows);
-        rows.push(most[at].map_or(number, |most| number.min(most)));
+    for (Wanted { share, .. }, cap) in wanted.iter().zip(caps) {
+        let most = cap.as_ref().map_or(u64::MAX, |cap| cap.with(&rows));
+        let number = rows_of(share, base, &rows).min(most);
+        rows.push(number);
     }
     rows
 }
@@ -221,14 +239,14 @@ pub(super) fn rows_of(share: &Share, base: f64, before: &[u64]) -> u64 {
 /// The base at which tables with these bytes per row come nearest to a size.
 pub(super) fn base_for(
     wanted: &[Wanted],
-    most: &[Option<u64>],
+    caps: &[Option<Cap>],
     size: u64,
     bytes: impl Fn(&[u64]) -> f64,
 ) -> f64 {
     let (mut low, mut high) = (0.0, 1e15);
     for _ in 0..200 {
         let middle = if low > 0.0 { f64::sqrt(low * high) } else { f64::sqrt(high) };
-        if bytes(&rows(wanted, middle, most)) < size as f64 {
+        if bytes(&rows(wanted, middle, caps)) < size as f64 {
             low = middle;
         } else {
             high = middle;
@@ -319,11 +337,25 @@ mod tests {
         Wanted { share, why: String::new() }
     }
 
+    fn cap(rows: u64, of: &[(usize, u64)]) -> Option<Cap> {
+        Some(Cap { rows, of: of.to_vec() })
+    }
+
     #[test]
     fn rows_follow_from_base_parents_and_what_keys_leave_room_for() {
         let all = [Share::Times(1.0), Share::Times(3.0), Share::Of(1, 2.0), Share::Fixed(7)].map(wanted);
-        assert_eq!(rows(&all, 10.0, &[None; 4]), [10, 30, 60, 7]);
-        assert_eq!(rows(&all, 10.0, &[None, Some(20), None, None]), [10, 20, 40, 7]);
+        assert_eq!(rows(&all, 10.0, &[None, None, None, None]), [10, 30, 60, 7]);
+        assert_eq!(rows(&all, 10.0, &[None, cap(20, &[]), None, None]), [10, 20, 40, 7]);
+    }
+
+    #[test]
+    fn what_keys_of_other_tables_leave_room_for_grows_with_these() {
+        // One row for each of the first table, and one for each pair of the first two.
+        let all = [1.0, 2.0, 3.0, 1e6].map(|times| wanted(Share::Times(times)));
+        let caps = [None, None, cap(100, &[(0, 100)]), cap(20_000, &[(0, 100), (1, 200)])];
+        assert_eq!(rows(&all, 100.0, &caps), [100, 200, 100, 20_000]);
+        assert_eq!(rows(&all, 1_237.0, &caps), [1_237, 2_474, 1_237, 1_237 * 2_474]);
+        assert_eq!(rows(&all, 10.0, &caps), [10, 20, 10, 200]);
     }
 
     #[test]
@@ -353,9 +385,9 @@ mod tests {
     fn a_size_is_met_although_keys_limit_a_table() {
         let all = [Share::Times(1.0), Share::Times(3.0)].map(wanted);
         let bytes = |rows: &[u64]| rows.iter().sum::<u64>() as f64 * 100.0;
-        for most in [[None, None], [Some(50), None]] {
-            let base = base_for(&all, &most, 1_000_000, bytes);
-            let total = bytes(&rows(&all, base, &most));
+        for caps in [[None, None], [cap(50, &[]), None], [None, cap(10, &[(0, 20)])]] {
+            let base = base_for(&all, &caps, 1_000_000, bytes);
+            let total = bytes(&rows(&all, base, &caps));
             assert!((total / 1e6 - 1.0).abs() < 0.001, "{total}");
         }
     }

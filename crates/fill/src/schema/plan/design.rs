@@ -14,7 +14,7 @@ use super::pairs::Paired;
 use super::row_bytes::RowBytes;
 use super::{OF_MODEL, Planner, Postponed, copies, cycles, modelled};
 use crate::error::FillError;
-use crate::plan::{Method, Sample, own_table};
+use crate::plan::own_table;
 use crate::schema::record::{InCycle, RecordedTable};
 use crate::schema::request::Modelled;
 use server::quote::qualified;
@@ -23,22 +23,15 @@ use server::quote::qualified;
 /// tables together.
 const SAMPLE: u64 = 50_000;
 const SAMPLES: u64 = 300_000;
-/// Most rounds until the numbers of rows agree with the numbers that keys allow.
-const ROUNDS: usize = 5;
-/// Share of the size by which the plan may miss it.
-const TOLERANCE: f64 = 0.01;
-/// This part of the size is planned beyond it where the last table ends when the size is reached.
-const MARGIN: u64 = 20;
-
-/// Rows that the last table gets at most, beyond its share, for indexes that may not grow as predicted.
-const MOST_DOUBT: f64 = 1.0;
+/// The step in which rows are described.
+pub(super) const CHOOSING: &str = "choosing the rows of";
 
 /// Descriptions of all tables, for a number of rows.
 pub(super) struct Design<'a> {
-    planner: &'a Planner<'a>,
-    tables: &'a [TableInfo],
+    pub(super) planner: &'a Planner<'a>,
+    pub(super) tables: &'a [TableInfo],
     pub(super) order: &'a [Placed],
-    wanted: &'a [Wanted],
+    pub(super) wanted: &'a [Wanted],
 }
 
 /// A table whose rows are described.
@@ -48,13 +41,20 @@ pub(super) struct Designed<'a> {
     pub(super) described: Described,
     pub(super) rows: u64,
     /// Why the table gets fewer rows than wanted; none if it does not.
-    capped: Option<String>,
+    pub(super) capped: Option<Capped>,
     /// Bytes of its rows with their index entries, once measured.
-    row_bytes: Option<RowBytes>,
+    pub(super) row_bytes: Option<RowBytes>,
     /// Bytes of all tables, at which this one, the last, gets no more rows.
-    until: Option<u64>,
+    pub(super) until: Option<u64>,
     /// Bytes that it is planned with beyond its share.
-    beyond: u64,
+    pub(super) beyond: u64,
+}
+
+/// Why keys allow fewer rows than wanted.
+pub(super) struct Capped {
+    why: String,
+    /// The unique key; none if it is a sequence.
+    pub(super) key: Option<String>,
 }
 
 impl Designed<'_> {
@@ -74,10 +74,9 @@ impl Designed<'_> {
 
     /// Warnings for the user.
     pub(super) fn warnings(&self) -> Vec<String> {
-        let capped = self
-            .capped
-            .as_ref()
-            .map(|why| format!("the table gets only {}, because {why}", counted(self.rows, "row")));
+        let capped = self.capped.as_ref().map(|Capped { why, .. }| {
+            format!("the table gets only {}, because {why}", counted(self.rows, "row"))
+        });
         let name = self.info.display_name();
         let all = capped.iter().chain(&self.described.warnings);
         all.map(|warning| format!("{name}: {}", self.info.among_tables(warning))).collect()
@@ -153,7 +152,7 @@ impl<'a> Design<'a> {
 
     /// Tables with so many rows in those that reference nothing. The server judges samples.
     pub(super) async fn for_base(&self, base: f64) -> Result<Vec<Designed<'a>>, FillError> {
-        let mut designed = self.described(base, None, None).await?;
+        let mut designed = self.described(CHOOSING, base, None, None).await?;
         self.verify(&mut designed).await?;
         Ok(designed)
     }
@@ -163,96 +162,14 @@ impl<'a> Design<'a> {
         let rows = amounts::rows(self.wanted, amounts::BASE, &vec![None; self.wanted.len()]);
         let (largest, all) = (rows.iter().max().copied().unwrap_or(1), rows.iter().sum::<u64>());
         let share = (SAMPLE as f64 / largest as f64).min(SAMPLES as f64 / all as f64);
-        self.described(amounts::BASE * share, Some(SAMPLE), None).await
+        self.described("describing sample rows of", amounts::BASE * share, Some(SAMPLE), None).await
     }
 
-    /// Tables that together take so many bytes with their indexes.
-    pub(super) async fn for_size(&self, size: u64) -> Result<Vec<Designed<'a>>, FillError> {
-        let small = self.small().await?;
-        let mut per_table = Vec::with_capacity(small.len());
-        for (at, designed) in small.iter().enumerate() {
-            self.planner.step("measuring rows of", designed.info, (at, small.len()));
-            per_table.push(self.planner.measured(designed, self.together(at)).await?);
-        }
-        let (mut base, mut designed) = self.within_keys(size, &per_table).await?;
-        let mut last = None;
-        if self.planner.request.append {
-            for (at, (designed, row_bytes)) in designed.iter().zip(&mut per_table).enumerate() {
-                let recorded = designed.recorded(String::new());
-                let plan = self.planner.plan_of(designed.info.clone(), &recorded, self.together(at)).await?;
-                row_bytes.loaded_by(&plan);
-                let may_end = !plan.is_single_transaction() && plan.method == Method::ChunkedCopy;
-                last = Some(at).filter(|&at| may_end && self.may_be_last(at)).or(last);
-            }
-        }
-        // Too many rows by as much as the prediction may be wrong; the last table gets fewer then.
-        let size = if last.is_some() { size + size / MARGIN } else { size };
-        if self.planner.request.append {
-            (base, designed) = self.within_keys(size, &per_table).await?;
-        }
-        let rows: Vec<u64> = designed.iter().map(|designed| designed.rows).collect();
-        let bytes = |rows: &[u64]| bytes_of(&per_table, rows);
-        let share = bytes(&rows) / size as f64;
-        #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "bytes")]
-        let about = bytes(&rows) as u64;
-        if share < 1.0 - TOLERANCE {
-            return Err(FillError::SchemaSize { size, about });
-        }
-        if share > 1.0 + TOLERANCE {
-            return Err(FillError::SchemaTooSmall { size, about });
-        }
-        let doubt: f64 = per_table
-            .iter()
-            .zip(&designed)
-            .map(|(row_bytes, designed)| row_bytes.doubt(designed.rows as f64))
-            .sum();
-        let mut beyond = size / (MARGIN + 1);
-        if let Some(last) = last.filter(|_| doubt > 0.0) {
-            let (rows, row_bytes) = (designed[last].rows, &per_table[last]);
-            #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "rows and bytes")]
-            let more = (rows as f64 * (doubt / row_bytes.times(rows).max(1.0)).min(MOST_DOUBT)) as u64;
-            #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "rows and bytes")]
-            let bytes = (row_bytes.times(rows + more) - row_bytes.times(rows)) as u64;
-            beyond += bytes;
-            designed = self.described(base, None, Some((last, more))).await?;
-        }
-        self.verify(&mut designed).await?;
-        for (designed, row_bytes) in designed.iter_mut().zip(per_table) {
-            designed.row_bytes = Some(row_bytes);
-        }
-        if let Some(last) = last {
-            let present = self.planner.bytes_present(self.tables).await?;
-            designed[last].beyond = beyond;
-            designed[last].until = Some(present + size - size / (MARGIN + 1));
-        }
-        Ok(designed)
-    }
-
-    /// Tables that together come nearest to a size, and the base of their rows. If the keys of one table allow no more rows,
-    /// others get more.
-    async fn within_keys(
+    /// Describes the tables in order. `doing` is the step that this is; `most` limits the rows of each, for a sample; `more` has the
+    /// place of a table that gets so many rows more.
+    pub(super) async fn described(
         &self,
-        size: u64,
-        per_table: &[RowBytes],
-    ) -> Result<(f64, Vec<Designed<'a>>), FillError> {
-        let mut most = vec![None; self.wanted.len()];
-        let mut round = 1;
-        loop {
-            let base = amounts::base_for(self.wanted, &most, size, |rows| bytes_of(per_table, rows));
-            let designed = self.described(base, None, None).await?;
-            let found: Vec<Option<u64>> =
-                designed.iter().map(|designed| designed.capped.as_ref().map(|_| designed.rows)).collect();
-            if found == most || round == ROUNDS {
-                return Ok((base, designed));
-            }
-            (most, round) = (found, round + 1);
-        }
-    }
-
-    /// Describes the tables in order. `most` limits the rows of each, for a sample; `more` has the place of a table that
-    /// gets so many rows more.
-    async fn described(
-        &self,
+        doing: &str,
         base: f64,
         most: Option<u64>,
         more: Option<(usize, u64)>,
@@ -266,7 +183,7 @@ impl<'a> Design<'a> {
         };
         for (place, wanted) in self.wanted.iter().enumerate() {
             let info = &self.tables[self.order[place].table];
-            self.planner.step("choosing the rows of", info, (place, self.order.len()));
+            self.planner.step(doing, info, (place, self.order.len()));
             let before: Vec<u64> = all.iter().map(|designed| designed.rows).collect();
             let more = more.filter(|(table, _)| *table == place).map_or(0, |(_, rows)| rows);
             let rows = amounts::rows_of(&wanted.share, base, &before) + more;
@@ -297,7 +214,7 @@ impl<'a> Design<'a> {
                 until: None,
                 beyond: 0,
             }),
-            Err(CatalogError::TooManyRows { most, why, .. }) if most > 0 && !self.is_ruled(place) => {
+            Err(CatalogError::TooManyRows { most, why, key, .. }) if most > 0 && !self.is_ruled(place) => {
                 let spread = describe_request.spread.map(|_| most);
                 let describe_request = DescribeRequest { rows: Some(most), spread, ..describe_request };
                 let described = describe(client, of_rows, &describe_request, Scope::Transaction)
@@ -308,7 +225,7 @@ impl<'a> Design<'a> {
                     placed,
                     described,
                     rows: most,
-                    capped: Some(why),
+                    capped: Some(Capped { why, key }),
                     row_bytes: None,
                     until: None,
                     beyond: 0,
@@ -319,7 +236,7 @@ impl<'a> Design<'a> {
     }
 
     /// Whether nothing references the table, and its rows are a multiple of others': a fill to a size may end in it.
-    fn may_be_last(&self, place: usize) -> bool {
+    pub(super) fn may_be_last(&self, place: usize) -> bool {
         let info = &self.tables[self.order[place].table];
         let is_referenced =
             self.tables.iter().flat_map(|other| &other.foreign_keys).any(|key| is_referenced(key, info));
@@ -431,7 +348,7 @@ impl<'a> Design<'a> {
     }
 
     /// Has the server judge a sample of each table's rows.
-    async fn verify(&self, designed: &mut [Designed<'a>]) -> Result<(), FillError> {
+    pub(super) async fn verify(&self, designed: &mut [Designed<'a>]) -> Result<(), FillError> {
         let client = &self.planner.connection.client;
         let of = designed.len();
         let given = self.given()?;
@@ -453,36 +370,9 @@ fn given_of(info: &TableInfo, given: &[(&str, &str)]) -> Vec<(String, String)> {
     of_table.filter_map(|(_, text)| Some((text.split_once('=')?.0.to_owned(), (*text).to_owned()))).collect()
 }
 
-/// Bytes of so many rows of each table.
-fn bytes_of(per_table: &[RowBytes], rows: &[u64]) -> f64 {
-    per_table.iter().zip(rows).map(|(row_bytes, rows)| row_bytes.times(*rows)).sum()
-}
-
 /// `table.column=specification` cut at the dot before the column.
 pub(super) fn table_and_column(text: &str) -> Option<(&str, &str)> {
     let (name, _) = text.split_once('=').unwrap_or((text, ""));
     let (table, _) = name.rsplit_once('.')?;
     Some((table, &text[table.len() + 1..]))
-}
-
-impl Planner<'_> {
-    /// Bytes of the table's rows, by the method that will load it.
-    async fn measured(&self, designed: &Designed<'_>, together: Vec<String>) -> Result<RowBytes, FillError> {
-        let recorded = designed.recorded(String::new());
-        let plan = self.plan_of(designed.info.clone(), &recorded, together).await?;
-        let block_size = self.survey.server.geometry.block_size();
-        let are_postponed = self.request.ddl.is_some() && designed.info.partitions.is_none();
-        let are_built = plan.method == Method::Direct || are_postponed;
-        let (rows, table) = designed.sampled();
-        let taken: u64 = rows.iter().map(|stretch| stretch.end - stretch.start).sum();
-        let fillfactor = plan.fillfactor;
-        let sample =
-            Sample { info: designed.info, table: &table, rows, fillfactor, builds_indexes: are_built };
-        if self.request.append && !are_built {
-            let (sizes, indexes) = sample.growth(self.connection, block_size).await?;
-            return Ok(RowBytes::of_growth(sizes, taken, &indexes));
-        }
-        let sizes = sample.sizes(self.connection, block_size).await?;
-        Ok(RowBytes::even(sizes, taken))
-    }
 }

@@ -8,7 +8,7 @@
 //! 2. [`design`] describes the rows of each, in that order, so that keys of tables before are known; [`copies`] gives paired rows
 //!    the same values;
 //! 3. for a size, [`Sample`](crate::plan::Sample) loads some rows into temporary tables and measures the space that
-//!    they and their indexes take, and the rows are described again for the numbers that follow. Before that, if the
+//!    they and their indexes take, and the rows are described again for the numbers that follow ([`sized`]). Before that, if the
 //!    [`bloat`] of a model's original is kept, such samples tell the fillfactors for it;
 //! 4. each table gets a [`Plan`] of its own, and keys and indexes that can be made after its rows are [`postponed`].
 //!    Then COPY may load tables [`whole`], side by side.
@@ -25,6 +25,7 @@ mod pairs;
 mod postponed;
 mod resumed;
 mod row_bytes;
+mod sized;
 mod tables;
 mod whole;
 
