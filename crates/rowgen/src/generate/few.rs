@@ -3,6 +3,7 @@
 
 use super::level::{self, Recipient, level};
 use super::shuffle;
+use super::spread::are_moved;
 use super::weights::{Weights, weights};
 use crate::Spread;
 use crate::random::Stream;
@@ -51,7 +52,16 @@ impl Few {
             // ANALYZE lists the lowest ones of numbers with equally many rows as frequent. So no other number has as many as a frequent one, if there is room.
             let fewer = least.saturating_sub(1);
             let has_room = fewer as f64 * others as f64 >= ROOM * left as f64;
-            let most = if frequent.is_empty() || !has_room { least } else { fewer };
+            let most = if frequent.is_empty() {
+                least
+            } else if has_room {
+                fewer
+            } else if least * others >= left && !are_moved(&spread, count) {
+                least
+            } else {
+                // Of a smaller table, a number stands for several: others may have more rows than the least of the frequent ones.
+                left
+            };
             free.by_density(&weights(&spread, buckets, count, stream), (left, others), most)
         };
         let frequent = common.iter().map(|(number, _)| *number).zip(frequent);
