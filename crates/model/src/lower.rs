@@ -22,6 +22,7 @@ impl Model {
             name: table.name.clone(),
             sql_name: String::new(),
             rows: table.rows,
+            analyzed_rows: table.rows,
             sampled: table.sampled,
             bytes: table.bytes,
             analyzed: table.analyzed.clone(),

@@ -6,6 +6,7 @@ mod drawn;
 mod extended;
 mod packed;
 mod reading;
+mod sampled;
 
 use std::collections::BTreeMap;
 
@@ -162,6 +163,14 @@ fn table(row: &Row, info: &TableInfo, sizes: &BTreeMap<String, u64>, statistics:
     let is_whole = rows > 0 && stored.len() == info.columns.len();
     let mut statistics: BTreeMap<String, Statistics> =
         statistics.iter().map(|row| (row.get("name"), statistics_of(row))).collect();
+    // Counters do not know it where they were reset, or in a standby.
+    let counted = row.get::<_, Option<i64>>("analyzed_rows").and_then(|rows| u64::try_from(rows).ok());
+    let analyzed_rows = match counted {
+        Some(counted) if counted >= rows => rows,
+        _ => {
+            counted.unwrap_or(0).max(sampled::least(statistics.values(), unsigned(row, "sampled"))).min(rows)
+        }
+    };
     let columns = info.columns.iter().map(|column| {
         let mut found = statistics.remove(&column.name);
         // Rows from before a NOT NULL that is NOT VALID may be NULL; new ones may not.
@@ -181,6 +190,7 @@ fn table(row: &Row, info: &TableInfo, sizes: &BTreeMap<String, u64>, statistics:
         name: row.get("name"),
         sql_name: row.get("sql_name"),
         rows,
+        analyzed_rows,
         sampled: unsigned(row, "sampled"),
         bytes: Bytes {
             heap: unsigned(row, "heap"),

@@ -51,6 +51,7 @@ const DIGITS: f64 = 1e6;
 
 /// Why a column has no values in the model: of its table, or of its own.
 const FEW_ROWS: &str = "the table has fewer rows than --k";
+const FEW_ANALYZED: &str = "the table perhaps had fewer rows than --k when it was analyzed: run ANALYZE";
 const FEW_VALUES: &str = "fewer rows than --k have a value";
 
 impl Model {
@@ -59,6 +60,7 @@ impl Model {
         let mut rng = Rng::with_seed(privacy.seed);
         let tables = facts.tables.iter().map(|table| {
             let wide = Wide::of_table(table);
+            let privacy = Privacy { k: table.k(privacy.k), ..privacy.clone() };
             Maker { facts, table, privacy, wide, rng: &mut rng }.table()
         });
         Self {
@@ -76,7 +78,8 @@ impl Model {
 struct Maker<'a> {
     facts: &'a Facts,
     table: &'a TableFacts,
-    privacy: &'a Privacy,
+    /// Its k is that of the table ([`TableFacts::k`]).
+    privacy: Privacy,
     /// Widths of the columns that have values which ANALYZE does not keep.
     wide: BTreeMap<String, Wide>,
     rng: &'a mut Rng,
@@ -105,7 +108,7 @@ impl Maker<'_> {
         let few = self.table.rows < u64::from(self.privacy.k);
         let (nulls, width, values) = match &facts.statistics {
             None => (0.0, None, fill("no statistics: run ANALYZE, or capture as the owner of the table")),
-            Some(_) if few => (0.0, None, unknown(facts, FEW_ROWS)),
+            Some(_) if few => (0.0, None, unknown(facts, self.why_few())),
             Some(statistics) if self.has_few_values(statistics) => {
                 (round(statistics.null_frac), None, self.counts_only(facts, statistics))
             }
@@ -134,6 +137,10 @@ impl Maker<'_> {
             return column(facts, nulls, width, fill("ANALYZE keeps none of its values"));
         }
         column(facts, nulls, width, values)
+    }
+
+    fn why_few(&self) -> &'static str {
+        if self.table.analyzed_rows < self.table.rows { FEW_ANALYZED } else { FEW_ROWS }
     }
 
     /// Whether some rows, but fewer than k, are not NULL.

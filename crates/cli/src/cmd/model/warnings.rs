@@ -72,6 +72,7 @@ pub(super) fn of(model: &Model, facts: &Facts, role: &str) -> Vec<String> {
                 facts.sql_name
             ));
         }
+        warnings.extend(uncounted(table, facts));
     }
     let short = model::shortened(facts, model);
     if !short.is_empty() {
@@ -82,6 +83,23 @@ pub(super) fn of(model: &Model, facts: &Facts, role: &str) -> Vec<String> {
         ));
     }
     warnings
+}
+
+/// A table with statistics of which the server does not know how many rows it had then.
+fn uncounted(table: &Table, facts: &TableFacts) -> Option<String> {
+    let is_few = (facts.analyzed_rows as f64) < (1.0 - OLD) * table.rows as f64;
+    let is_known = table.analyzed.is_some() || table.columns.iter().all(is_blind);
+    (is_few && !is_known).then(|| {
+        format!(
+            "{}: the server does not know how many rows this table had when it was analyzed. Its statistics prove {} of {}, and --k is measured \
+             with these, so the model replaces more values than it has to: run ANALYZE {}, then capture again. A standby never knows it: capture \
+             from its primary server. PostgreSQL 13 does not know it of partitioned tables: give a smaller --k",
+            table.name,
+            grouped(facts.analyzed_rows),
+            grouped(table.rows),
+            facts.sql_name
+        )
+    })
 }
 
 /// Columns without statistics: those that the role may not read, and those that have none.
