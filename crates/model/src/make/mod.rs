@@ -218,8 +218,8 @@ impl Maker<'_> {
     fn values(&mut self, facts: &ColumnFacts, statistics: &Statistics) -> Values {
         match &facts.role {
             ColumnRole::Key => return fill(KEY),
-            ColumnRole::Counted { by, .. } => {
-                return self.counted(statistics, by).unwrap_or_else(|| fill(KEY));
+            ColumnRole::Counted { table, by } => {
+                return self.counted(statistics, table, by).unwrap_or_else(|| fill(KEY));
             }
             ColumnRole::Generated => return fill(GENERATED),
             ColumnRole::Constrained(why) => return fill(why),
