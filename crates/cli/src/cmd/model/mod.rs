@@ -17,6 +17,7 @@ use std::time::Duration;
 use catalog::{Aggregates, CatalogError};
 use model::{Model, Privacy};
 use pgserver::Spec;
+use server::quote::shell_word;
 use tokio::runtime::Builder;
 
 use self::args::{CaptureArgs, ModelAction, ModelArgs, ShowArgs};
@@ -63,6 +64,14 @@ fn capture(arguments: &CaptureArgs, printer: &Printer) -> Result<(), Failure> {
         if let Some(unknown) = text::not_kept(&model, &arguments.keep_values) {
             let text = format!(
                 "--keep-values {unknown}: the model has no text with statistics in that column; give table.column"
+            );
+            return Err(Usage(text).into());
+        }
+        if let Some((name, columns)) = text::kept_in_several(&model, &arguments.keep_values) {
+            let text = format!(
+                "--keep-values {name}: several schemas have such a column: {}. Give the schema, too: --keep-values {}",
+                columns.join(", "),
+                shell_word(&columns[0])
             );
             return Err(Usage(text).into());
         }
