@@ -118,6 +118,9 @@ fn other_database(captured: &ServerChoice) -> Result<Option<(&'static str, &'sta
     })
 }
 
+/// How a statement begins to divide the values of a column into ranges.
+const STRATA: &str = "width_bucket(";
+
 /// Prints the statements with which capture would read tables.
 fn explain(arguments: &CaptureArgs, printer: &Printer) -> Result<(), Failure> {
     if !arguments.aggregates {
@@ -131,6 +134,12 @@ fn explain(arguments: &CaptureArgs, printer: &Printer) -> Result<(), Failure> {
         let found = catalog::statements(&connection.client, arguments.schema.as_deref(), asked).await;
         let statements = check::explained(&connection, found).await?;
         let text: Vec<String> = statements.into_iter().map(|statement| statement + ";").collect();
+        // Where ranges of numbers and times begin.
+        if text.iter().any(|statement| statement.contains(STRATA)) {
+            printer.warn(
+                "these statements contain values of the original, some of them of single rows: the bounds of histograms, which a model has in another form",
+            );
+        }
         Ok(printer.result(text.join("\n\n"))?)
     })
 }
