@@ -130,6 +130,22 @@ fn the_rest() {
 }
 
 #[test]
+fn few_bits_have_as_many_values_as_are_wanted() {
+    let different = |kind: &Kind, spec: &str| {
+        let mut rows = rows(kind, spec);
+        rows.sort_unstable();
+        rows.dedup();
+        rows.len()
+    };
+    for wanted in [1, 5, 8] {
+        assert_eq!(different(&Kind::Bit(3), &format!("repeated({wanted},0,common(),any)")), wanted);
+    }
+    assert_eq!(different(&Kind::Bit(10), "repeated(200,0,common(),any)"), 200);
+    // No more than there are.
+    assert!(different(&Kind::Bit(3), "repeated(9,0,common(),any)") <= 8);
+}
+
+#[test]
 fn columns_may_be_quoted() {
     let column = |text: &str| text.parse::<ColumnSpec>().unwrap().column;
     assert_eq!(column("price = any"), "price");
