@@ -33,7 +33,7 @@ mod unread;
 pub use facts::{ColumnFacts, ColumnRole, Facts, Joint, Pair, RangeStatistics, Statistics, TableFacts};
 pub use fidelity::{Fidelity, Field, Sizes};
 pub use file::{Bytes, Column, Follows, How, Model, ModelError, Others, Table, Values};
-pub use make::{Privacy, is_code, shortened};
+pub use make::{Privacy, UNKNOWN_TYPE, is_code, shortened};
 pub use originals::Originals;
 pub use plans::{Plans, PlansCompared, QErrors, QueryPlan, quantile};
 pub use shapes::{Cells, Distance, Drawn, DrawnKey, DrawnTable, Measure, Shapes};

@@ -35,6 +35,9 @@ use crate::numbers::Number;
 pub(crate) const KEY: &str = "a key";
 pub(crate) const GENERATED: &str = "generated";
 
+/// Why a column of a type that pgrig does not know has no values in the model.
+pub const UNKNOWN_TYPE: &str = "a type without known values";
+
 /// Rules for values of the original.
 #[derive(Clone, Debug)]
 pub struct Privacy {
@@ -231,7 +234,7 @@ impl Maker<'_> {
             }
             ColumnRole::Unique | ColumnRole::Free | ColumnRole::Above { .. } => {}
         }
-        let Some(kind) = &facts.kind else { return fill("a type without known values") };
+        let Some(kind) = &facts.kind else { return fill(UNKNOWN_TYPE) };
         if is_text(kind) {
             return self.text(facts, kind, statistics);
         }

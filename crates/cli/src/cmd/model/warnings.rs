@@ -1,7 +1,7 @@
 //! Warnings about parts that a model lacks, with the remedies.
 
 use measure::human::{bytes, grouped};
-use model::{Bytes, Column, Facts, Model, Others, Table, TableFacts, Values};
+use model::{Bytes, Column, ColumnFacts, Facts, Model, Others, Table, TableFacts, Values};
 use server::quote::{shell_word, shown};
 
 /// Share of rows changed since ANALYZE from which on statistics count as old.
@@ -62,6 +62,7 @@ pub(super) fn of(model: &Model, facts: &Facts, role: &str) -> Vec<String> {
         warnings.extend(without_statistics(table, facts, role));
         warnings.extend(random(table));
         warnings.extend(narrow(table));
+        warnings.extend(chosen(table, facts));
         warnings.extend(wide(table).filter(|_| !model.aggregates));
         if table.changed as f64 > OLD * table.rows as f64 && table.analyzed.is_some() {
             warnings.push(format!(
@@ -173,6 +174,35 @@ fn random(table: &Table) -> Vec<String> {
         warnings.push(format!(
             "{}: these columns get random ranges in the copy, none of them empty: {ranges}. pg_stats has statistics of ranges from \
              PostgreSQL 17 on, and pgrig uses only those of PostgreSQL's own range types",
+            table.name
+        ));
+    }
+    warnings
+}
+
+/// Columns with statistics that the copy does not have: numbers and times that CHECKs tie to others, and types that pgrig does not know.
+fn chosen(table: &Table, facts: &TableFacts) -> Vec<String> {
+    let named = |is_so: &dyn Fn(&ColumnFacts, &str) -> bool| -> String {
+        let columns = table.columns.iter().zip(&facts.columns).filter(|(column, facts)| {
+            matches!(&column.values, Values::Fill { why } if facts.statistics.is_some() && is_so(facts, why))
+        });
+        columns.map(|(column, _)| column.name.as_str()).collect::<Vec<_>>().join(", ")
+    };
+    let is_counted = |facts: &ColumnFacts| facts.kind.as_ref().is_some_and(|kind| kind.units().is_some());
+    let tied = named(&|facts, why| why.starts_with("constraint ") && is_counted(facts));
+    let unknown = named(&|_, why| why == model::UNKNOWN_TYPE);
+    let mut warnings = Vec::new();
+    if !tied.is_empty() {
+        warnings.push(format!(
+            "{}: CHECKs tie these columns to others, so the copy has values that fulfil the CHECKs, not the frequencies and ranges of the \
+             original: {tied}. pgrig keeps these only under a single CHECK that orders two columns",
+            table.name
+        ));
+    }
+    if !unknown.is_empty() {
+        warnings.push(format!(
+            "{}: pgrig does not know the types of these columns, so their numbers of different values and frequencies in the copy are others: \
+             {unknown}",
             table.name
         ));
     }

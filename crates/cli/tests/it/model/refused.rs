@@ -407,3 +407,25 @@ fn a_kept_column_of_several_schemas_needs_its_schema() {
     let model = rig.done(&format!("{capture} t1.customers.note")).stdout;
     assert!(model.contains("note 11") && !model.contains("note 21"), "{model}");
 }
+
+#[test]
+fn columns_whose_statistics_the_copy_lacks_are_named() {
+    let rig = Rig::new();
+    let server = rig.server("");
+    server.execute("CREATE DATABASE original");
+    server.database("original").execute(
+        "CREATE TABLE orders (id int PRIMARY KEY, placed timestamptz NOT NULL, paid timestamptz, sent timestamptz,
+             CHECK (paid >= placed), CHECK (sent >= paid));
+         INSERT INTO orders SELECT i, now(), now() + i * interval '1 s', now() + i * interval '2 s' FROM generate_series(1, 1000) i;
+         CREATE TABLE single (placed timestamptz NOT NULL, paid timestamptz, CHECK (paid >= placed));
+         INSERT INTO single SELECT placed, paid FROM orders;
+         ANALYZE",
+    );
+    let said = rig.done("model capture --instance default -d original -o - -q").stderr;
+    let said = said.split_whitespace().collect::<Vec<_>>().join(" ");
+    assert!(said.contains("public.orders: CHECKs tie these columns to others"), "{said}");
+    assert!(
+        said.contains("of the original: placed, paid, sent. ") && !said.contains("public.single"),
+        "{said}"
+    );
+}
