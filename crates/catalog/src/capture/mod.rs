@@ -14,7 +14,7 @@ pub use self::aggregates::Aggregates;
 use self::aggregates::Question;
 pub use self::drawn::{Drawing, draw, drawing};
 use self::packed::{Pages, StoredColumn};
-use self::reading::in_transaction;
+use self::reading::{by_relation, in_transaction};
 use futures_util::future::LocalBoxFuture;
 use model::{Bytes, ColumnFacts, ColumnRole, Facts, RangeStatistics, Statistics, TableFacts};
 use rowgen::Kind;
@@ -138,21 +138,6 @@ async fn read_all(client: &Client, schema: Option<&str>) -> Result<(Facts, Vec<T
         aggregates: false,
     };
     Ok((facts, infos))
-}
-
-/// The rows of a query on these relations, by relation.
-async fn by_relation(
-    client: &Client,
-    query: &str,
-    oids: &[u32],
-) -> Result<BTreeMap<u32, Vec<Row>>, CatalogError> {
-    let mut found: BTreeMap<u32, Vec<Row>> = BTreeMap::new();
-    for oids in oids.chunks(read::TOGETHER) {
-        for row in client.query(query, &[&oids]).await? {
-            found.entry(row.get("relation")).or_default().push(row);
-        }
-    }
-    Ok(found)
 }
 
 /// The facts of a table, without dependence between its columns.
