@@ -4,6 +4,7 @@ mod aggregates;
 mod defaults;
 mod drawn;
 mod extended;
+mod orders;
 mod packed;
 mod reading;
 mod sampled;
@@ -20,7 +21,6 @@ use model::{Bytes, ColumnFacts, ColumnRole, Facts, RangeStatistics, Statistics, 
 use rowgen::Kind;
 use tokio_postgres::{Client, Row};
 
-use crate::condition::{Condition, Names, Operator};
 use crate::error::CatalogError;
 use crate::info::{CheckInfo, ColumnInfo, DataType, KeyInfo, TableInfo, TypeShape};
 use crate::mentioned::{columns_in, literals_in};
@@ -296,12 +296,10 @@ fn role(info: &TableInfo, column: &ColumnInfo, sizes: &BTreeMap<String, u64>) ->
         };
     }
     let is_text = is_text(&column.data_type);
-    let checks = info.checks.iter().map(|check| (&check.name, &check.expression));
-    for (name, expression) in checks.filter(|(_, expression)| is_in(expression)) {
-        if is_text || columns_in(expression, &all).len() > 1 {
-            let constrained = || ColumnRole::Constrained(format!("constraint {name}"));
-            return ordered(info, column, expression).unwrap_or_else(constrained);
-        }
+    let mut checks = info.checks.iter().filter(|check| is_in(&check.expression));
+    if let Some(check) = checks.find(|check| is_text || columns_in(&check.expression, &all).len() > 1) {
+        let constrained = || ColumnRole::Constrained(format!("constraint {}", check.name));
+        return orders::role(info, &column.name).unwrap_or_else(constrained);
     }
     let data_type = &column.data_type;
     if is_text && (!data_type.domain_checks().is_empty() || has_inner_checks(data_type)) {
@@ -405,53 +403,6 @@ fn paired(
         !key.exclusion && key.predicate.is_none() && names.iter().all(|name| refers(name).is_some());
     let of = &refers(&column.name)?.referenced;
     is_pair.then(|| ColumnRole::Paired { table: of.display_name(), column: of.columns[0].clone() })
-}
-
-/// The role of a column whose only condition with another column says that the two ascend.
-fn ordered(info: &TableInfo, column: &ColumnInfo, expression: &str) -> Option<ColumnRole> {
-    let all = info.column_names();
-    let subject = |name: &str| Some(name.to_owned());
-    let condition = Condition::parse(expression, Names { all: &all, subject: &subject });
-    let (left, operator, right) = pair(&condition)?;
-    let (lesser, greater, is_strict) = match operator {
-        Operator::Less => (left, right, true),
-        Operator::LessOrEqual => (left, right, false),
-        Operator::Greater => (right, left, true),
-        Operator::GreaterOrEqual => (right, left, false),
-        Operator::Equal | Operator::NotEqual => return None,
-    };
-    let kind = |name: &str| info.column(name)?.data_type.kind();
-    let is_counted = kind(lesser) == kind(greater) && kind(lesser).is_some_and(|kind| kind.units().is_some());
-    let ties = |name: &str| {
-        let mentions = |check: &&CheckInfo| {
-            let columns = columns_in(&check.expression, &all);
-            columns.len() > 1 && columns.contains(&name)
-        };
-        info.checks.iter().filter(mentions).count()
-    };
-    if !is_counted || ties(lesser) != 1 || ties(greater) != 1 {
-        return None;
-    }
-    if column.name == *lesser {
-        return Some(ColumnRole::Free);
-    }
-    Some(ColumnRole::Above { column: lesser.to_owned(), is_strict })
-}
-
-/// Two columns that are compared, unless one of them is NULL.
-fn pair(condition: &Condition) -> Option<(&str, Operator, &str)> {
-    match condition {
-        Condition::Columns { left, operator, right } => Some((left, *operator, right)),
-        Condition::Any(parts) => {
-            let (nulls, others): (Vec<_>, Vec<_>) =
-                parts.iter().partition(|part| matches!(part, Condition::Null { .. }));
-            let [only] = others[..] else { return None };
-            let found = pair(only)?;
-            let is_of_pair = |part: &&Condition| matches!(part, Condition::Null { column } if *column == found.0 || *column == found.2);
-            nulls.iter().all(is_of_pair).then_some(found)
-        }
-        _ => None,
-    }
 }
 
 #[cfg(test)]

@@ -358,7 +358,7 @@ fn fill(why: &str) -> Values {
 /// decides on them. A column in which few rows have a value gets the values of the other one.
 fn order(columns: &mut [Column], facts: &[ColumnFacts]) {
     for (at, of_column) in facts.iter().enumerate() {
-        let ColumnRole::Above { column: other, is_strict } = &of_column.role else { continue };
+        let ColumnRole::Above { column: other, .. } = &of_column.role else { continue };
         let is_number = |column: &Column| matches!(column.values, Values::Statistics { .. });
         let Some(other_at) = columns.iter().position(|column| column.name == *other) else { continue };
         let has_few = |column: &Column| column.values == fill(FEW_VALUES);
@@ -369,14 +369,33 @@ fn order(columns: &mut [Column], facts: &[ColumnFacts]) {
                 columns[few].nulls = facts[few].statistics.as_ref().map_or(0.0, |of| round(of.null_frac));
             }
         }
-        if is_number(&columns[at]) && is_number(&columns[other_at]) {
-            let side = if *is_strict { &mut columns[at].above } else { &mut columns[at].not_below };
-            *side = Some(other.clone());
-        } else {
-            for at in [at, other_at].into_iter().filter(|&at| is_number(&columns[at])).collect::<Vec<_>>() {
-                columns[at].values = fill("a CHECK ties it to a column without statistics");
+    }
+    let is_number = |column: &Column| matches!(column.values, Values::Statistics { .. });
+    let above = facts.iter().enumerate().filter_map(|(at, facts)| match &facts.role {
+        ColumnRole::Above { column, is_strict } => Some((at, column, *is_strict)),
+        _ => None,
+    });
+    let above: Vec<(usize, usize, bool)> = above
+        .filter_map(|(at, other, is_strict)| {
+            Some((at, columns.iter().position(|column| column.name == *other)?, is_strict))
+        })
+        .collect();
+    // In a chain, one column without statistics takes those of all others.
+    for _ in 0..=above.len() {
+        for &(at, other, _) in &above {
+            for (has, lacks) in [(at, other), (other, at)] {
+                if is_number(&columns[has]) && !is_number(&columns[lacks]) {
+                    columns[has].values = fill("a CHECK ties it to a column without statistics");
+                }
             }
         }
+    }
+    for (at, other, is_strict) in
+        above.into_iter().filter(|(at, ..)| is_number(&columns[*at])).collect::<Vec<_>>()
+    {
+        let name = Some(columns[other].name.clone());
+        let side = if is_strict { &mut columns[at].above } else { &mut columns[at].not_below };
+        *side = name;
     }
 }
 

@@ -195,7 +195,7 @@ fn chosen(table: &Table, facts: &TableFacts) -> Vec<String> {
     if !tied.is_empty() {
         warnings.push(format!(
             "{}: CHECKs tie these columns to others, so the copy has values that fulfil the CHECKs, not the frequencies and ranges of the \
-             original: {tied}. pgrig keeps these only under a single CHECK that orders two columns",
+             original: {tied}. pgrig keeps these only under CHECKs that put columns in order (a <= b)",
             table.name
         ));
     }

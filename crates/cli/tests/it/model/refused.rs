@@ -415,7 +415,7 @@ fn columns_whose_statistics_the_copy_lacks_are_named() {
     server.execute("CREATE DATABASE original");
     server.database("original").execute(
         "CREATE TABLE orders (id int PRIMARY KEY, placed timestamptz NOT NULL, paid timestamptz, sent timestamptz,
-             CHECK (paid >= placed), CHECK (sent >= paid));
+             CHECK (paid >= placed), CHECK (sent - paid < interval '1 year'));
          INSERT INTO orders SELECT i, now(), now() + i * interval '1 s', now() + i * interval '2 s' FROM generate_series(1, 1000) i;
          CREATE TABLE single (placed timestamptz NOT NULL, paid timestamptz, CHECK (paid >= placed));
          INSERT INTO single SELECT placed, paid FROM orders;
