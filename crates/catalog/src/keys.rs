@@ -243,13 +243,16 @@ fn pair(parts: &mut [Part], key: &str, of: (usize, usize), rows: u64) -> Option<
 /// part has room for.
 fn share(parts: &mut [Part], first: usize, second: usize, rows: u64) -> Option<u64> {
     let (groups, members) = (parts[first].count, parts[second].count);
-    if groups == 0 || rows < groups || rows.div_ceil(groups) > members || parts[second].way == Uniqueness::Own
-    {
+    if groups == 0 || rows.div_ceil(groups) > members || parts[second].way == Uniqueness::Own {
         return None;
     }
     let is_counted = parts[second].way == Uniqueness::Numbered;
     let sizes = if is_counted { sizes(parts[first].weights(), groups) } else { Arc::default() };
     let sizes = if fits(&sizes, groups, rows, members) { sizes } else { Arc::default() };
+    // By weights, some values may have no rows.
+    if sizes.is_empty() && rows < groups {
+        return None;
+    }
     let member =
         if parts[second].way == Uniqueness::Numbered { Member::Counted } else { Member::Of(members) };
     for (part, member) in [(first, None), (second, Some(member))] {

@@ -265,7 +265,11 @@ fn needs_values(info: &TableInfo, column: &ColumnInfo) -> bool {
         // Also columns of which the index has `lower(name)`.
         let deciding = |element: &KeyElement| element.column.clone().or_else(|| element.injective_in(&all));
         let columns: Vec<String> = key.elements.iter().filter_map(deciding).collect();
-        columns.contains(&column.name) && columns.iter().all(|name| repeats(name))
+        // Beside keys of another table, a constant would leave one row for each of these.
+        let is_whole = key.predicate.is_none() && !key.exclusion && column.data_type.kind().is_some();
+        let points = |name: &str| info.column(name).is_some_and(|other| points_elsewhere(info, other));
+        let is_short = |name: &str| repeats(name) || is_whole && points(name);
+        columns.contains(&column.name) && columns.iter().all(|name| is_short(name))
     };
     let repeats = info.keys.iter().any(all_repeat);
     // The next value of a sequence is not known when a row is made to reference itself.

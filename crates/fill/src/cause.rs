@@ -93,6 +93,16 @@ impl FillError {
 }
 
 impl FillError {
+    /// The way to complete the fill of a schema, one of whose tables this error stopped.
+    pub(crate) fn completed_by(&self) -> &'static str {
+        match self {
+            Self::Step { source, .. } if source.is_of_rows() => {
+                "remove the cause and repeat the command; if a trigger refuses rows, give --triggers off, too"
+            }
+            _ => "repeat the command",
+        }
+    }
+
     /// The message on a function or table that is missing, and that tables to create or to fill use; without a remedy. None for other errors.
     pub fn missing_object(&self) -> Option<String> {
         let is_missing =

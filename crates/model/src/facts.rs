@@ -36,13 +36,15 @@ pub struct TableFacts {
     pub sql_name: String,
     /// `pg_class.reltuples`.
     pub rows: u64,
+    /// Rows that it had at least when its statistics were made, at most `rows`.
+    pub analyzed_rows: u64,
     /// Rows that ANALYZE samples: 300 times the greatest statistics target of the columns.
     pub sampled: u64,
     /// Bytes on disk.
     pub bytes: Bytes,
     /// When it was last analysed, if ever.
     pub analyzed: Option<String>,
-    /// Rows that changed since then (`n_mod_since_analyze`).
+    /// Rows that changed since then (`n_mod_since_analyze`); of a partitioned table, all rows of partitions that were analyzed since then.
     pub changed: u64,
     /// Whether row-level security applies to the role, and so hides statistics from it.
     pub row_security: bool,
@@ -57,6 +59,15 @@ pub struct TableFacts {
 impl TableFacts {
     pub(crate) fn counts(&self) -> RowCounts {
         RowCounts { all: self.rows, sampled: self.sampled }
+    }
+
+    /// The number of rows that stand for `k` rows: shares in statistics are of the rows at the time of ANALYZE, which were perhaps fewer.
+    pub fn k(&self, k: u32) -> u32 {
+        if self.analyzed_rows >= self.rows {
+            return k;
+        }
+        let scaled = u128::from(k) * u128::from(self.rows);
+        u32::try_from(scaled.div_ceil(u128::from(self.analyzed_rows.max(1)))).unwrap_or(u32::MAX)
     }
 }
 
@@ -197,4 +208,37 @@ pub struct RangeStatistics {
     pub bounds: Vec<String>,
     /// Quantiles of the lengths, as the type's `subtype_diff` gives them; infinite where a bound is left out.
     pub lengths: Vec<f64>,
+}
+
+#[cfg(test)]
+mod tests {
+    use rowgen::Kind;
+
+    use super::*;
+    use crate::file::{Model, Values};
+    use crate::make::Privacy;
+    use crate::testing::{column, facts};
+
+    #[test]
+    fn k_is_measured_with_the_rows_that_were_analyzed() {
+        let common = [("1000", 0.6), ("5000", 0.1), ("9000", 0.3)];
+        let common = common.map(|(value, share)| (value.to_owned(), share)).to_vec();
+        let statistics = Statistics { n_distinct: 3.0, common, ..Statistics::default() };
+        let mut facts = facts(10_000, vec![column("c", Kind::Int4, ColumnRole::Free, statistics)]);
+        let mut values = |analyzed: u64, wanted: u32| {
+            facts.tables[0].analyzed_rows = analyzed;
+            assert_eq!(facts.tables[0].k(20), wanted);
+            let mut model = Model::of(&facts, &Privacy { k: 20, keep: Vec::new(), seed: 1 });
+            assert_eq!(model.k, 20);
+            model.tables.remove(0).columns.remove(0).values
+        };
+        // A tenth of the rows has 5000.
+        for (analyzed, wanted, is_there) in [(10_000, 20, true), (300, 667, true), (100, 2_000, false)] {
+            let Values::Statistics { common, .. } = values(analyzed, wanted) else { panic!() };
+            assert_eq!(common.iter().any(|(value, _)| value == "5000"), is_there, "{analyzed}: {common:?}");
+        }
+        for (analyzed, wanted) in [(19, 10_527), (0, 200_000)] {
+            assert!(matches!(values(analyzed, wanted), Values::Fill { .. }));
+        }
+    }
 }

@@ -37,7 +37,7 @@ pub use facts::{ColumnFacts, ColumnRole, Facts, Joint, Pair, RangeStatistics, St
 pub use fidelity::{Fidelity, Field, Sizes};
 pub use file::{Bytes, Column, Follows, How, Model, Others, Table, Values};
 pub use locale::{Locale, LocaleProvider};
-pub use make::{Privacy, is_code, shortened};
+pub use make::{Privacy, UNKNOWN_TYPE, is_code, shortened};
 pub use originals::Originals;
 pub use plans::{Plans, PlansCompared, QErrors, QueryPlan, quantile};
 pub use shapes::{Cells, Distance, Drawn, DrawnKey, DrawnTable, Measure, Shapes};

@@ -22,6 +22,7 @@ impl Model {
             name: table.name.clone(),
             sql_name: String::new(),
             rows: table.rows,
+            analyzed_rows: table.rows,
             sampled: table.sampled,
             bytes: table.bytes,
             analyzed: table.analyzed.clone(),
@@ -109,8 +110,10 @@ impl Table {
     /// Specifications of its columns, as `column=specification`; none for columns that the fill decides on.
     pub fn specs(&self) -> Vec<String> {
         let spec = |column: &Column| {
-            let spec =
-                self.ordered(column).or_else(|| self.spec(column)).or_else(|| column.only_nulls_spec())?;
+            let spec = self
+                .ordered(column, self.columns.len())
+                .or_else(|| self.spec(column))
+                .or_else(|| column.only_nulls_spec())?;
             let name = &column.name;
             let quoted = if name.contains(['"', '=']) || name.trim() != name {
                 format!("\"{}\"", name.replace('"', "\"\""))
@@ -123,7 +126,7 @@ impl Table {
     }
 
     /// The specification of a column whose values are above or below another's in the same row.
-    fn ordered(&self, column: &Column) -> Option<String> {
+    fn ordered(&self, column: &Column, most: usize) -> Option<String> {
         let (side, other) = match (&column.above, &column.not_below) {
             (Some(other), _) => ("above", self.columns.iter().find(|column| column.name == *other)?),
             (None, Some(other)) => ("greater", self.columns.iter().find(|column| column.name == *other)?),
@@ -134,7 +137,10 @@ impl Table {
                 ("lesser", self.columns.iter().find(names)?)
             }
         };
-        Some(format!("{side}({},{},{})", quoted(&other.name), self.spec(other)?, self.spec(column)?))
+        // Of a chain, as the other one is above its own. It is no longer than there are columns.
+        let is_above = side != "lesser" && (other.above.is_some() || other.not_below.is_some());
+        let others = if is_above && most > 0 { self.ordered(other, most - 1)? } else { self.spec(other)? };
+        Some(format!("{side}({},{others},{})", quoted(&other.name), self.spec(column)?))
     }
 
     /// The column's specification, with its NULLs.

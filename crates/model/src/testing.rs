@@ -24,6 +24,7 @@ pub(crate) fn facts(rows: u64, columns: Vec<ColumnFacts>) -> Facts {
         name: "public.t".to_owned(),
         sql_name: "public.t".to_owned(),
         rows,
+        analyzed_rows: rows,
         sampled: SAMPLED,
         bytes: Bytes::default(),
         analyzed: None,

@@ -184,7 +184,9 @@ impl Values {
 
     /// Whether both sides are numbers that can be compared.
     fn is_ordered(&self) -> bool {
-        matches!(self, Self::Ordered { others, values, .. } if others.is_counted() && values.is_counted())
+        // The other side of a chain is above a third column.
+        let is_side = |others: &Self| others.is_counted() || others.is_ordered();
+        matches!(self, Self::Ordered { others, values, .. } if is_side(others) && values.is_counted())
     }
 
     fn is_counted(&self) -> bool {

@@ -106,7 +106,7 @@ fn of_table(facts: &model::TableFacts, info: &TableInfo, k: u32) -> TableDrawing
         columns: facts
             .columns
             .iter()
-            .map(|column| (column.name.clone(), reading(column, facts.rows, k)))
+            .map(|column| (column.name.clone(), reading(column, facts.rows, facts.k(k))))
             .collect(),
     }
 }

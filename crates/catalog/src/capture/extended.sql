@@ -5,7 +5,7 @@ SELECT s.stxrelid AS relation, format('%s.%s', n.nspname, s.stxname) AS name, pg
        ARRAY(SELECT a.attname::text FROM pg_attribute a WHERE a.attrelid = c.oid AND a.attnum = ANY (s.stxkeys) ORDER BY a.attnum) AS names,
        e.n_distinct::text AS n_distinct, e.dependencies::text AS dependencies,
        -- A combination after another, each with its columns in the order of their numbers, then its expressions.
-       ARRAY(SELECT v.value FROM unnest(e.most_common_vals) WITH ORDINALITY v (value, place) ORDER BY v.place) AS common,
+       ARRAY(SELECT {read}v.value{as} FROM unnest(e.most_common_vals) WITH ORDINALITY v (value, place) ORDER BY v.place) AS common,
        e.most_common_freqs AS shares
   FROM pg_statistic_ext s JOIN pg_class c ON c.oid = s.stxrelid
   JOIN pg_namespace n ON n.oid = s.stxnamespace

@@ -5,8 +5,10 @@ mod defaults;
 mod drawn;
 mod extended;
 mod locales;
+mod orders;
 mod packed;
 mod reading;
+mod sampled;
 
 use std::collections::BTreeMap;
 
@@ -15,13 +17,12 @@ use self::aggregates::Question;
 pub use self::drawn::{Drawing, draw, drawing};
 pub use self::locales::locale;
 use self::packed::{Pages, StoredColumn};
-use self::reading::in_transaction;
+use self::reading::{by_relation, in_transaction};
 use futures_util::future::LocalBoxFuture;
 use model::{Bytes, ColumnFacts, ColumnRole, Facts, RangeStatistics, Statistics, TableFacts};
 use rowgen::Kind;
 use tokio_postgres::{Client, Row};
 
-use crate::condition::{Condition, Names, Operator};
 use crate::error::CatalogError;
 use crate::info::{CheckInfo, ColumnInfo, DataType, KeyInfo, TableInfo, TypeShape};
 use crate::mentioned::{columns_in, literals_in};
@@ -142,21 +143,6 @@ async fn read_all(client: &Client, schema: Option<&str>) -> Result<(Facts, Vec<T
     Ok((facts, infos))
 }
 
-/// The rows of a query on these relations, by relation.
-async fn by_relation(
-    client: &Client,
-    query: &str,
-    oids: &[u32],
-) -> Result<BTreeMap<u32, Vec<Row>>, CatalogError> {
-    let mut found: BTreeMap<u32, Vec<Row>> = BTreeMap::new();
-    for oids in oids.chunks(read::TOGETHER) {
-        for row in client.query(query, &[&oids]).await? {
-            found.entry(row.get("relation")).or_default().push(row);
-        }
-    }
-    Ok(found)
-}
-
 /// The facts of a table, without dependence between its columns.
 fn table(row: &Row, info: &TableInfo, sizes: &BTreeMap<String, u64>, statistics: &[Row]) -> TableFacts {
     let stored: Vec<StoredColumn> = statistics.iter().map(stored).collect();
@@ -165,6 +151,14 @@ fn table(row: &Row, info: &TableInfo, sizes: &BTreeMap<String, u64>, statistics:
     let is_whole = rows > 0 && stored.len() == info.columns.len();
     let mut statistics: BTreeMap<String, Statistics> =
         statistics.iter().map(|row| (row.get("name"), statistics_of(row))).collect();
+    // Counters do not know it where they were reset, or in a standby.
+    let counted = row.get::<_, Option<i64>>("analyzed_rows").and_then(|rows| u64::try_from(rows).ok());
+    let analyzed_rows = match counted {
+        Some(counted) if counted >= rows => rows,
+        _ => {
+            counted.unwrap_or(0).max(sampled::least(statistics.values(), unsigned(row, "sampled"))).min(rows)
+        }
+    };
     let columns = info.columns.iter().map(|column| {
         let mut found = statistics.remove(&column.name);
         // Rows from before a NOT NULL that is NOT VALID may be NULL; new ones may not.
@@ -184,6 +178,7 @@ fn table(row: &Row, info: &TableInfo, sizes: &BTreeMap<String, u64>, statistics:
         name: row.get("name"),
         sql_name: row.get("sql_name"),
         rows,
+        analyzed_rows,
         sampled: unsigned(row, "sampled"),
         bytes: Bytes {
             heap: unsigned(row, "heap"),
@@ -304,12 +299,10 @@ fn role(info: &TableInfo, column: &ColumnInfo, sizes: &BTreeMap<String, u64>) ->
         };
     }
     let is_text = is_text(&column.data_type);
-    let checks = info.checks.iter().map(|check| (&check.name, &check.expression));
-    for (name, expression) in checks.filter(|(_, expression)| is_in(expression)) {
-        if is_text || columns_in(expression, &all).len() > 1 {
-            let constrained = || ColumnRole::Constrained(format!("constraint {name}"));
-            return ordered(info, column, expression).unwrap_or_else(constrained);
-        }
+    let mut checks = info.checks.iter().filter(|check| is_in(&check.expression));
+    if let Some(check) = checks.find(|check| is_text || columns_in(&check.expression, &all).len() > 1) {
+        let constrained = || ColumnRole::Constrained(format!("constraint {}", check.name));
+        return orders::role(info, &column.name).unwrap_or_else(constrained);
     }
     let data_type = &column.data_type;
     if is_text && (!data_type.domain_checks().is_empty() || has_inner_checks(data_type)) {
@@ -413,53 +406,6 @@ fn paired(
         !key.exclusion && key.predicate.is_none() && names.iter().all(|name| refers(name).is_some());
     let of = &refers(&column.name)?.referenced;
     is_pair.then(|| ColumnRole::Paired { table: of.display_name(), column: of.columns[0].clone() })
-}
-
-/// The role of a column whose only condition with another column says that the two ascend.
-fn ordered(info: &TableInfo, column: &ColumnInfo, expression: &str) -> Option<ColumnRole> {
-    let all = info.column_names();
-    let subject = |name: &str| Some(name.to_owned());
-    let condition = Condition::parse(expression, Names { all: &all, subject: &subject });
-    let (left, operator, right) = pair(&condition)?;
-    let (lesser, greater, is_strict) = match operator {
-        Operator::Less => (left, right, true),
-        Operator::LessOrEqual => (left, right, false),
-        Operator::Greater => (right, left, true),
-        Operator::GreaterOrEqual => (right, left, false),
-        Operator::Equal | Operator::NotEqual => return None,
-    };
-    let kind = |name: &str| info.column(name)?.data_type.kind();
-    let is_counted = kind(lesser) == kind(greater) && kind(lesser).is_some_and(|kind| kind.units().is_some());
-    let ties = |name: &str| {
-        let mentions = |check: &&CheckInfo| {
-            let columns = columns_in(&check.expression, &all);
-            columns.len() > 1 && columns.contains(&name)
-        };
-        info.checks.iter().filter(mentions).count()
-    };
-    if !is_counted || ties(lesser) != 1 || ties(greater) != 1 {
-        return None;
-    }
-    if column.name == *lesser {
-        return Some(ColumnRole::Free);
-    }
-    Some(ColumnRole::Above { column: lesser.to_owned(), is_strict })
-}
-
-/// Two columns that are compared, unless one of them is NULL.
-fn pair(condition: &Condition) -> Option<(&str, Operator, &str)> {
-    match condition {
-        Condition::Columns { left, operator, right } => Some((left, *operator, right)),
-        Condition::Any(parts) => {
-            let (nulls, others): (Vec<_>, Vec<_>) =
-                parts.iter().partition(|part| matches!(part, Condition::Null { .. }));
-            let [only] = others[..] else { return None };
-            let found = pair(only)?;
-            let is_of_pair = |part: &&Condition| matches!(part, Condition::Null { column } if *column == found.0 || *column == found.2);
-            nulls.iter().all(is_of_pair).then_some(found)
-        }
-        _ => None,
-    }
 }
 
 #[cfg(test)]

@@ -1,9 +1,12 @@
-//! The transaction in which facts are read, and the error of a table that another transaction has locked.
+//! The transaction in which facts are read, the error of a table that another transaction has locked, and rows by relation.
 
-use tokio_postgres::Client;
+use std::collections::BTreeMap;
+
 use tokio_postgres::error::SqlState;
+use tokio_postgres::{Client, Row};
 
 use crate::error::CatalogError;
+use crate::read;
 
 /// Begins a transaction with one snapshot for all tables, qualified names, and times in UTC.
 const BEGIN: &str = "BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY; SET LOCAL search_path = ''; \
@@ -45,6 +48,40 @@ async fn locked(client: &Client, error: tokio_postgres::Error) -> CatalogError {
     } else {
         format!("{}: try again when this transaction has ended, or end it", holders.join("; "))
     })
+}
+
+/// The rows of a query on these relations, by relation. Texts of a database without an encoding that are no UTF-8 are read byte by byte.
+pub(super) async fn by_relation(
+    client: &Client,
+    query: &str,
+    oids: &[u32],
+) -> Result<BTreeMap<u32, Vec<Row>>, CatalogError> {
+    client.batch_execute("SAVEPOINT read").await?;
+    let plain = query.replace("{read}", "(").replace("{as}", ")");
+    let found = grouped(client, &plain, oids).await;
+    let Err(CatalogError::Server(error)) = &found else { return found };
+    if error.code() != Some(&SqlState::CHARACTER_NOT_IN_REPERTOIRE) {
+        return found;
+    }
+    client.batch_execute("ROLLBACK TO SAVEPOINT read").await?;
+    let bytes = query
+        .replace("{read}", "convert_from(convert(convert_to(")
+        .replace("{as}", ", 'SQL_ASCII'), 'LATIN1', 'UTF8'), 'SQL_ASCII')");
+    grouped(client, &bytes, oids).await
+}
+
+async fn grouped(
+    client: &Client,
+    query: &str,
+    oids: &[u32],
+) -> Result<BTreeMap<u32, Vec<Row>>, CatalogError> {
+    let mut found: BTreeMap<u32, Vec<Row>> = BTreeMap::new();
+    for oids in oids.chunks(read::TOGETHER) {
+        for row in client.query(query, &[&oids]).await? {
+            found.entry(row.get("relation")).or_default().push(row);
+        }
+    }
+    Ok(found)
 }
 
 impl CatalogError {

@@ -1,9 +1,9 @@
 -- $1: OIDs of tables. Statistics of their columns, in the order of these; of a partitioned table those over all its partitions.
 SELECT c.oid AS relation, s.attname::text AS name, s.null_frac, s.n_distinct, s.avg_width, s.correlation,
-       s.most_common_vals::text::text[] AS common, s.most_common_freqs AS shares,
-       s.histogram_bounds::text::text[] AS bounds,
+       {read}s.most_common_vals::text{as}::text[] AS common, s.most_common_freqs AS shares,
+       {read}s.histogram_bounds::text{as}::text[] AS bounds,
        -- Of arrays; of tsvector they are no values of the column's type.
-       s.most_common_elems::text::text[] AS elements, s.most_common_elem_freqs AS element_shares,
+       {read}s.most_common_elems::text{as}::text[] AS elements, s.most_common_elem_freqs AS element_shares,
        s.elem_count_histogram AS element_counts,
        {ranges},
        a.attlen AS length, a.attalign::text AS alignment

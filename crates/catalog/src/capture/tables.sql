@@ -1,9 +1,16 @@
 -- $1: a schema, or NULL for all but the system's. Tables that a model has: no partitions, whose rows are their parent's;
 -- none of extensions, of sessions, or of pgrig.
 SELECT c.oid, format('%I.%I', n.nspname, c.relname) AS sql_name, n.nspname || '.' || c.relname AS name,
-       -- Before PostgreSQL 14 a partitioned table has no number of its own.
-       (SELECT coalesce(sum(greatest(r.reltuples, 0)), 0)::int8
-          FROM unnest(leaves.oids) t JOIN pg_class r ON r.oid = t) AS rows,
+       present.rows,
+       -- At least so many rows it had when it was analyzed; NULL: not known (reset counters, a standby). VACUUM and CREATE INDEX renew
+       -- reltuples alone. ANALYZE counts a partitioned table from PostgreSQL 14 on.
+       CASE WHEN c.relkind = 'p' THEN CASE WHEN c.reltuples > 0 THEN c.reltuples::int8 END
+            WHEN times.analyzed IS NULL THEN NULL
+            WHEN times.vacuumed > times.analyzed THEN greatest(present.rows - least(present.changed, s.n_tup_ins), 0)
+            -- Counters of a session that has inserted all rows come after those of its ANALYZE.
+            WHEN s.n_tup_ins > present.changed
+                 THEN greatest(least(present.rows, s.n_live_tup - least(present.changed, s.n_ins_since_vacuum)), 0)
+            ELSE present.rows END AS analyzed_rows,
        (SELECT coalesce(sum(pg_relation_size(t)), 0)::int8 FROM unnest(leaves.oids) t) AS heap,
        -- Not the first pages of the indexes of empty TOAST tables of partitions: they would count as values.
        (SELECT coalesce(sum(pg_total_relation_size(r.reltoastrelid)), 0)::int8
@@ -15,8 +22,10 @@ SELECT c.oid, format('%I.%I', n.nspname, c.relname) AS sql_name, n.nspname || '.
                               WHERE option_name = 'fillfactor'), 100))::int8
           FROM unnest(leaves.oids) t JOIN pg_class r ON r.oid = t) AS fillfactor,
        current_setting('block_size')::int8 AS block_size,
-       to_char(greatest(s.last_analyze, s.last_autoanalyze), 'YYYY-MM-DD HH24:MI:SS"Z"') AS analyzed,
-       coalesce(s.n_mod_since_analyze, 0)::int8 AS changed,
+       to_char(times.analyzed, 'YYYY-MM-DD HH24:MI:SS"Z"') AS analyzed,
+       -- Partitions are analyzed on their own, too.
+       CASE WHEN c.relkind = 'p' AND c.reltuples > 0 THEN greatest(present.changed, abs(present.rows - c.reltuples::int8))
+            ELSE present.changed END AS changed,
        -- As ANALYZE does with the setting of this session. Before PostgreSQL 17, -1 means the setting.
        (SELECT 300 * greatest(1, max(CASE WHEN a.attstattarget >= 0 THEN a.attstattarget
                                           ELSE current_setting('default_statistics_target')::int END))::int8
@@ -32,6 +41,25 @@ SELECT c.oid, format('%I.%I', n.nspname, c.relname) AS sql_name, n.nspname || '.
   CROSS JOIN LATERAL (
       SELECT array_agg(p.relid::oid) AS oids FROM pg_partition_tree(c.oid) p WHERE p.isleaf) l
   CROSS JOIN LATERAL (SELECT coalesce(l.oids, ARRAY[c.oid]) AS oids) leaves
+  CROSS JOIN LATERAL (SELECT greatest(s.last_analyze, s.last_autoanalyze) AS analyzed,
+                             greatest(s.last_vacuum, s.last_autovacuum) AS vacuumed) times
+  -- Rows of partitions that autovacuum has analyzed since then count as changed.
+  CROSS JOIN LATERAL (
+      SELECT coalesce(sum(greatest(r.reltuples, 0)), 0)::int8 AS rows,
+             coalesce(sum(CASE WHEN c.relkind = 'p' AND pg_stat_get_last_autoanalyze_time(r.oid) > times.analyzed
+                               THEN greatest(r.reltuples, 0)::int8
+                               -- All rows that ever came, and ANALYZE has seen them: its own session reported them later.
+                               WHEN counters.changed = counters.inserted + counters.others
+                                    AND r.reltuples >= counters.inserted - counters.others AND counters.vacuumed IS NOT TRUE
+                               THEN 0
+                               ELSE counters.changed END), 0)::int8 AS changed
+        FROM unnest(leaves.oids) t JOIN pg_class r ON r.oid = t
+       CROSS JOIN LATERAL (
+            SELECT pg_stat_get_mod_since_analyze(t) AS changed, pg_stat_get_tuples_inserted(t) AS inserted,
+                   pg_stat_get_tuples_updated(t) + pg_stat_get_tuples_deleted(t) AS others,
+                   greatest(pg_stat_get_last_vacuum_time(t), pg_stat_get_last_autovacuum_time(t))
+                       > greatest(pg_stat_get_last_analyze_time(t), pg_stat_get_last_autoanalyze_time(t)) AS vacuumed
+       ) counters) present
   -- Default partitions with rows, beside others; none that is within another one.
  CROSS JOIN LATERAL (
       SELECT coalesce(array_agg(format('%I.%I', dn.nspname, d.relname) ORDER BY dn.nspname, d.relname), '{}') AS names,

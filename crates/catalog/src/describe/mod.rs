@@ -114,8 +114,8 @@ impl Described {
 /// Describes rows for the table. Nothing is changed.
 ///
 /// - Generated columns, identities and columns with a default are left to the server, unless a
-///   spec or the request says otherwise or a default would break a key (a constant in a unique column, an id that
-///   a self-reference needs) or a CHECK.
+///   spec or the request says otherwise or a default would break a key (a constant in a unique column, or beside
+///   foreign keys in a unique key, an id that a self-reference needs) or a CHECK.
 /// - A nullable column is NULL in a twentieth of the rows, unless it is part of a key.
 /// - If pgrig finds no unique values for a key, a nullable foreign key with columns of this key is NULL in all rows.
 /// - All rows satisfy the CHECKs of each partition, as far as they can.

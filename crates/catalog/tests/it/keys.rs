@@ -184,6 +184,10 @@ fn keys_of_every_form() {
                  CREATE TABLE k_folded (a int DEFAULT 7, b varchar(80) NOT NULL DEFAULT ''::character varying, c text DEFAULT 'x');
                  CREATE UNIQUE INDEX ON k_folded (lower((b)::text));
                  CREATE UNIQUE INDEX ON k_folded (a, upper(c));
+                 CREATE TABLE k_nodes (id int PRIMARY KEY);
+                 INSERT INTO k_nodes SELECT generate_series(1, 20);
+                 CREATE TABLE k_tags (node int NOT NULL REFERENCES k_nodes, k varchar(50) NOT NULL DEFAULT '', PRIMARY KEY (node, k));
+                 CREATE TABLE k_members (node int NOT NULL REFERENCES k_nodes, place int NOT NULL DEFAULT 0, UNIQUE (node, place));
                  CREATE TABLE k_length (a text UNIQUE CHECK (char_length(a) = 5), b text UNIQUE CHECK (length(b) <= 4));
                  CREATE TABLE k_serial (a smallserial PRIMARY KEY, b uuid DEFAULT gen_random_uuid() UNIQUE);
                  CREATE TABLE k_exclusion (room int, during tsrange NOT NULL, UNIQUE (room),
@@ -200,6 +204,8 @@ fn keys_of_every_form() {
             ("k_default", 3_000),
             ("k_defaults", 3_000),
             ("k_folded", 3_000),
+            ("k_tags", 3_000),
+            ("k_members", 3_000),
             ("k_length", 3_000),
             ("k_serial", 3_000),
         ] {

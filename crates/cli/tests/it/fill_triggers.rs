@@ -1,5 +1,7 @@
 //! `pgrig fill --triggers off`: part of the request, and refused where it means nothing or the role may not do it.
 
+use std::fs;
+
 use crate::support::{NEWEST, OLDEST, Rig};
 
 /// Rows that only COPY loads, with a trigger and a foreign key.
@@ -54,6 +56,29 @@ fn an_error_of_a_row_is_told_with_what_helps() {
     assert!(ran.stderr.contains(said) && !ran.stderr.contains("--drop"), "{ran:#?}");
     server.execute("DROP TRIGGER refuse ON t");
     rig.done("fill --table t --rows 3");
+}
+
+/// The tables that are filled before stay.
+#[test]
+fn a_fill_of_a_schema_that_a_trigger_ends_is_completed_without_triggers() {
+    let rig = Rig::new();
+    let server = rig.server("");
+    let path = rig.home.path().join("watched.sql");
+    fs::write(
+        &path,
+        "CREATE TABLE parents (id int PRIMARY KEY);
+         CREATE TABLE t (id int PRIMARY KEY, parent int NOT NULL REFERENCES parents);
+         CREATE FUNCTION refuse() RETURNS trigger LANGUAGE plpgsql AS 'BEGIN RAISE ''seen''; END';
+         CREATE TRIGGER refuse BEFORE INSERT ON t FOR EACH ROW EXECUTE FUNCTION refuse();",
+    )
+    .unwrap();
+    let fill = format!("fill --ddl {} --rows 300 --method copy -q", path.display());
+    let ran = rig.run(&fill);
+    assert_eq!(ran.code, Some(1), "{ran:#?}");
+    assert!(ran.stderr.contains("if a trigger refuses rows, give --triggers off, too"), "{ran:#?}");
+    assert_eq!(server.number("SELECT count(*) FROM parents"), 300);
+    rig.done(&format!("{fill} --triggers off"));
+    assert_eq!(server.number("SELECT count(*) FROM t"), 300);
 }
 
 #[test]

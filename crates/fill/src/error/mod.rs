@@ -149,8 +149,8 @@ pub enum FillError {
     },
     /// A table of a schema could not be filled.
     #[error(
-        "{table}: {source} {filled} of {} filled; all rows loaded so far stay. To complete the fill, repeat the command{}",
-        counted(*of as u64, "table"), start_over.of_all()
+        "{table}: {source} {filled} of {} filled; all rows loaded so far stay. To complete the fill, {}{}",
+        counted(*of as u64, "table"), source.completed_by(), start_over.of_all()
     )]
     OfTable {
         /// Schema and name.

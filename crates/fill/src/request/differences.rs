@@ -2,7 +2,7 @@
 
 use serde_json::Value;
 
-use super::{InitStep, Request, Subject};
+use super::{InitStep, Request, Subject, Triggers};
 
 /// Fields of a request, and the options that set them.
 const OPTIONS: [(&str, &str); 24] = [
@@ -40,14 +40,20 @@ impl Request {
 
     /// Whether this is the request that began a fill. For tables that existed before, the storage
     /// properties that were taken from them are not compared, because somebody may have changed
-    /// them since.
+    /// them since. Triggers that refuse rows may be off for the rest of them.
     pub(crate) fn is_that_of(&self, begun: &Self) -> bool {
+        let mut begun = begun.clone();
+        if let (Subject::Table(ours), Subject::Table(theirs)) = (&self.subject, &mut begun.subject)
+            && ours.triggers == Triggers::Off
+        {
+            theirs.triggers = Triggers::Off;
+        }
         let own = matches!(self.subject, Subject::Table(_));
         if self.steps.include(InitStep::Create) && !own {
-            return self.whole() == *begun;
+            return self.whole() == begun;
         }
         let Self { persistence, fillfactor, tablespace, .. } = begun.clone();
-        Self { persistence, fillfactor, tablespace, ..self.whole() } == *begun
+        Self { persistence, fillfactor, tablespace, ..self.whole() } == begun
     }
 
     /// The options by which the request differs from that which began a fill, as a phrase; empty if none is known.
@@ -66,7 +72,7 @@ impl Request {
 
 #[cfg(test)]
 mod tests {
-    use super::super::{Amount, InitSteps, OwnTable, Part, RowOrder, Subject, Triggers};
+    use super::super::{Amount, InitSteps, OwnTable, Part, RowOrder};
     use super::*;
 
     fn request(seed: u64) -> Request {
@@ -91,6 +97,16 @@ mod tests {
         let other = Request { amount: Amount::Rows(6), part: Some(Part { number: 2, of: 3 }), ..request(1) };
         assert_eq!(other.differences(&begun), " (different: the amount (SIZE, --scale or --rows), --seed)");
         assert_eq!(begun.differences(&begun), "");
+    }
+
+    #[test]
+    fn triggers_may_be_off_for_the_rest_of_the_rows() {
+        let on = request(0);
+        let mut off = on.clone();
+        if let Subject::Table(own) = &mut off.subject {
+            own.triggers = Triggers::Off;
+        }
+        assert!(on.is_that_of(&on) && off.is_that_of(&off) && off.is_that_of(&on) && !on.is_that_of(&off));
     }
 
     #[test]

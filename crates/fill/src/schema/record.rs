@@ -12,7 +12,7 @@ use serde::{Deserialize, Serialize};
 use super::plan::Postponed;
 use super::request::SchemaRequest;
 use crate::error::FillError;
-use crate::request::Part;
+use crate::request::{Part, Triggers};
 use connect::{ConnectError, Connection, SqlState};
 use server::quote::{literal, qualified};
 use server::{Session, ask};
@@ -107,8 +107,12 @@ pub(super) async fn find(
     let (mut other, request) = (None, &request.whole());
     for row in rows {
         let (schema, comment): (String, Option<String>) = (row.get("schema"), row.get("comment"));
-        let of: Option<SchemaRequest> =
+        let mut of: Option<SchemaRequest> =
             comment.as_ref().and_then(|comment| serde_json::from_str(comment).ok());
+        // Those that refuse rows may be off for the rest of them.
+        if let Some(of) = of.as_mut().filter(|_| request.triggers == Triggers::Off) {
+            of.triggers = Triggers::Off;
+        }
         if of.as_ref() == Some(request) {
             return Ok(Some(FoundRecord::Same(read(connection, schema).await?)));
         }

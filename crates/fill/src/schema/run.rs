@@ -22,7 +22,7 @@ use crate::remains::StartOver;
 use crate::request::InitStep;
 use crate::run::direct::resources;
 use crate::run::{Conduct, Member, Observer, Stage, Unwatched, run_cycle, run_stage, take_in_hand};
-use connect::Target;
+use connect::{ConnectError, SqlState, Target};
 use server::interruption::{Ended, until_stopped};
 use server::quote::qualified;
 use server::{Session, Sessions, Survey};
@@ -365,7 +365,7 @@ async fn begin(session: &Session, plan: &SchemaPlan) -> Result<(), FillError> {
 /// If a table that must be empty has rows.
 pub(super) async fn create(session: &Session, plan: &SchemaPlan) -> Result<(), FillError> {
     let recorded: Vec<_> = plan.tables.iter().map(|table| table.recorded.clone()).collect();
-    session.run_all(&plan.create).await?;
+    session.run_all(&plan.create).await.map_err(of_creation)?;
     let any =
         |table: &PlannedTable| format!("EXISTS (SELECT FROM {})", qualified(&table.schema, &table.name));
     let any: Vec<String> = plan.tables.iter().filter(|_| plan.must_be_empty()).map(any).collect();
@@ -376,6 +376,23 @@ pub(super) async fn create(session: &Session, plan: &SchemaPlan) -> Result<(), F
         }
     }
     Ok(session.run_all(&record::create(&plan.record_schema, &plan.request, &recorded)).await?)
+}
+
+/// The error of statements that ran when the fill was planned: what exists now, another session has created meanwhile.
+fn of_creation(error: ConnectError) -> FillError {
+    let exists = [
+        SqlState::DUPLICATE_TABLE,
+        SqlState::DUPLICATE_OBJECT,
+        SqlState::DUPLICATE_FUNCTION,
+        SqlState::DUPLICATE_SCHEMA,
+        // In the catalogs: both sessions created it at once.
+        SqlState::UNIQUE_VIOLATION,
+    ];
+    if error.sqlstate().is_some_and(|state| exists.contains(state)) {
+        BegunError::SchemaChanged.into()
+    } else {
+        error.into()
+    }
 }
 
 /// Refreshes the materialized views, and removes the record.

@@ -84,7 +84,7 @@ impl Maker<'_> {
     /// Values for a foreign key whose rows another column numbers: as many rows have the number n as
     /// referenced rows have n rows or more. None if the numbers do not begin at 0 or 1, have gaps, or
     /// are too many for the list of frequent values.
-    pub(super) fn counted(&self, statistics: &Statistics, by: &str) -> Option<Values> {
+    pub(super) fn counted(&self, statistics: &Statistics, table: &str, by: &str) -> Option<Values> {
         let by = self.table.columns.iter().find(|column| column.name == by)?.statistics.as_ref()?;
         let least = f64::from(self.privacy.k) / self.table.rows.max(1) as f64;
         let numbers = by.common.iter().filter(|(_, share)| *share >= least);
@@ -102,11 +102,15 @@ impl Maker<'_> {
             .map(|(((_, share), next), count)| (f64::from(count), ((share - next) / all).max(0.0)))
             .collect();
         let sum: f64 = rows.iter().map(|(_, fraction)| fraction).sum();
-        let mut rows: Vec<(f64, f64)> =
-            rows.into_iter().map(|(count, fraction)| (count, round(fraction / sum))).collect();
+        // Each key in use has one row with the first number.
+        let parents = self.referenced(table).map_or(0.0, |table| table.rows as f64);
+        let used = if parents > 0.0 { all * self.table.rows as f64 / parents } else { 1.0 };
+        let used = if used > NEARLY_ALL { 1.0 } else { used };
+        let with_rows = rows.into_iter().map(|(count, fraction)| (count, round(fraction / sum * used)));
+        let mut rows: Vec<(f64, f64)> = std::iter::once((0.0, round(1.0 - used))).chain(with_rows).collect();
         rows.retain(|(_, fraction)| *fraction > 0.0);
         Some(Values::Keys {
-            distinct: -1.0,
+            distinct: -round(used).max(1e-6),
             correlation: correlation(statistics),
             common: Vec::new(),
             bounds: Vec::new(),
@@ -114,6 +118,9 @@ impl Maker<'_> {
         })
     }
 }
+
+/// From this share on, all keys count as used: a sample tells it no better.
+const NEARLY_ALL: f64 = 0.98;
 
 /// Most by which the place of a rare key moves.
 const ASIDE: f64 = 0.01;
@@ -153,8 +160,9 @@ mod tests {
 
     use super::*;
     use crate::facts::ColumnRole;
-    use crate::make::fill;
-    use crate::testing::{column, modelled};
+    use crate::file::Model;
+    use crate::make::{Privacy, fill};
+    use crate::testing::{column, facts, modelled};
 
     #[test]
     fn places_of_rare_keys_move_and_stay_in_order() {
@@ -194,5 +202,23 @@ mod tests {
         let Values::Keys { rows, .. } = of("1") else { panic!() };
         assert_eq!(rows, [(1.0, 0.25), (2.0, 0.25), (3.0, 0.25), (4.0, 0.25)]);
         assert_eq!(of("-5"), fill("a key"));
+    }
+
+    #[test]
+    fn keys_without_lines_have_no_rows() {
+        let numbers = [("1", 0.5), ("2", 0.5)].map(|(number, share)| (number.to_owned(), share)).to_vec();
+        let numbers = Statistics { n_distinct: 2.0, common: numbers, ..Statistics::default() };
+        let role = ColumnRole::Counted { table: "public.orders".to_owned(), by: "line".to_owned() };
+        let columns = vec![
+            column("order", Kind::Int4, role, Statistics { n_distinct: -0.5, ..Statistics::default() }),
+            column("line", Kind::Int4, ColumnRole::Key, numbers),
+        ];
+        // 5,000 of 20,000 orders have two lines each.
+        let mut facts = facts(10_000, columns);
+        let orders = TableFacts { name: "public.orders".to_owned(), ..facts.tables[0].clone() };
+        facts.tables.push(TableFacts { rows: 20_000, analyzed_rows: 20_000, columns: Vec::new(), ..orders });
+        let model = Model::of(&facts, &Privacy { k: 20, keep: Vec::new(), seed: 1 });
+        let Values::Keys { distinct, rows, .. } = &model.tables[0].columns[0].values else { panic!() };
+        assert_eq!((*distinct, rows.as_slice()), (-0.25, [(0.0, 0.75), (2.0, 0.25)].as_slice()));
     }
 }

@@ -35,6 +35,9 @@ use crate::numbers::Number;
 pub(crate) const KEY: &str = "a key";
 pub(crate) const GENERATED: &str = "generated";
 
+/// Why a column of a type that pgrig does not know has no values in the model.
+pub const UNKNOWN_TYPE: &str = "a type without known values";
+
 /// Rules for values of the original.
 #[derive(Clone, Debug)]
 pub struct Privacy {
@@ -51,6 +54,7 @@ const DIGITS: f64 = 1e6;
 
 /// Why a column has no values in the model: of its table, or of its own.
 const FEW_ROWS: &str = "the table has fewer rows than --k";
+const FEW_ANALYZED: &str = "the table perhaps had fewer rows than --k when it was analyzed: run ANALYZE";
 const FEW_VALUES: &str = "fewer rows than --k have a value";
 
 impl Model {
@@ -59,6 +63,7 @@ impl Model {
         let mut rng = Rng::with_seed(privacy.seed);
         let tables = facts.tables.iter().map(|table| {
             let wide = Wide::of_table(table);
+            let privacy = Privacy { k: table.k(privacy.k), ..privacy.clone() };
             Maker { facts, table, privacy, wide, rng: &mut rng }.table()
         });
         Self {
@@ -77,7 +82,8 @@ impl Model {
 struct Maker<'a> {
     facts: &'a Facts,
     table: &'a TableFacts,
-    privacy: &'a Privacy,
+    /// Its k is that of the table ([`TableFacts::k`]).
+    privacy: Privacy,
     /// Widths of the columns that have values which ANALYZE does not keep.
     wide: BTreeMap<String, Wide>,
     rng: &'a mut Rng,
@@ -106,7 +112,7 @@ impl Maker<'_> {
         let few = self.table.rows < u64::from(self.privacy.k);
         let (nulls, width, values) = match &facts.statistics {
             None => (0.0, None, fill("no statistics: run ANALYZE, or capture as the owner of the table")),
-            Some(_) if few => (0.0, None, unknown(facts, FEW_ROWS)),
+            Some(_) if few => (0.0, None, unknown(facts, self.why_few())),
             Some(statistics) if self.has_few_values(statistics) => {
                 (round(statistics.null_frac), None, self.counts_only(facts, statistics))
             }
@@ -135,6 +141,10 @@ impl Maker<'_> {
             return column(facts, nulls, width, fill("ANALYZE keeps none of its values"));
         }
         column(facts, nulls, width, values)
+    }
+
+    fn why_few(&self) -> &'static str {
+        if self.table.analyzed_rows < self.table.rows { FEW_ANALYZED } else { FEW_ROWS }
     }
 
     /// Whether some rows, but fewer than k, are not NULL.
@@ -212,8 +222,8 @@ impl Maker<'_> {
     fn values(&mut self, facts: &ColumnFacts, statistics: &Statistics) -> Values {
         match &facts.role {
             ColumnRole::Key => return fill(KEY),
-            ColumnRole::Counted { by, .. } => {
-                return self.counted(statistics, by).unwrap_or_else(|| fill(KEY));
+            ColumnRole::Counted { table, by } => {
+                return self.counted(statistics, table, by).unwrap_or_else(|| fill(KEY));
             }
             ColumnRole::Generated => return fill(GENERATED),
             ColumnRole::Constrained(why) => return fill(why),
@@ -225,7 +235,7 @@ impl Maker<'_> {
             }
             ColumnRole::Unique | ColumnRole::Free | ColumnRole::Above { .. } => {}
         }
-        let Some(kind) = &facts.kind else { return fill("a type without known values") };
+        let Some(kind) = &facts.kind else { return fill(UNKNOWN_TYPE) };
         if is_text(kind) {
             return self.text(facts, kind, statistics);
         }
@@ -349,7 +359,7 @@ fn fill(why: &str) -> Values {
 /// decides on them. A column in which few rows have a value gets the values of the other one.
 fn order(columns: &mut [Column], facts: &[ColumnFacts]) {
     for (at, of_column) in facts.iter().enumerate() {
-        let ColumnRole::Above { column: other, is_strict } = &of_column.role else { continue };
+        let ColumnRole::Above { column: other, .. } = &of_column.role else { continue };
         let is_number = |column: &Column| matches!(column.values, Values::Statistics { .. });
         let Some(other_at) = columns.iter().position(|column| column.name == *other) else { continue };
         let has_few = |column: &Column| column.values == fill(FEW_VALUES);
@@ -360,14 +370,33 @@ fn order(columns: &mut [Column], facts: &[ColumnFacts]) {
                 columns[few].nulls = facts[few].statistics.as_ref().map_or(0.0, |of| round(of.null_frac));
             }
         }
-        if is_number(&columns[at]) && is_number(&columns[other_at]) {
-            let side = if *is_strict { &mut columns[at].above } else { &mut columns[at].not_below };
-            *side = Some(other.clone());
-        } else {
-            for at in [at, other_at].into_iter().filter(|&at| is_number(&columns[at])).collect::<Vec<_>>() {
-                columns[at].values = fill("a CHECK ties it to a column without statistics");
+    }
+    let is_number = |column: &Column| matches!(column.values, Values::Statistics { .. });
+    let above = facts.iter().enumerate().filter_map(|(at, facts)| match &facts.role {
+        ColumnRole::Above { column, is_strict } => Some((at, column, *is_strict)),
+        _ => None,
+    });
+    let above: Vec<(usize, usize, bool)> = above
+        .filter_map(|(at, other, is_strict)| {
+            Some((at, columns.iter().position(|column| column.name == *other)?, is_strict))
+        })
+        .collect();
+    // In a chain, one column without statistics takes those of all others.
+    for _ in 0..=above.len() {
+        for &(at, other, _) in &above {
+            for (has, lacks) in [(at, other), (other, at)] {
+                if is_number(&columns[has]) && !is_number(&columns[lacks]) {
+                    columns[has].values = fill("a CHECK ties it to a column without statistics");
+                }
             }
         }
+    }
+    for (at, other, is_strict) in
+        above.into_iter().filter(|(at, ..)| is_number(&columns[*at])).collect::<Vec<_>>()
+    {
+        let name = Some(columns[other].name.clone());
+        let side = if is_strict { &mut columns[at].above } else { &mut columns[at].not_below };
+        *side = name;
     }
 }
 

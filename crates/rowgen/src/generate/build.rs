@@ -65,6 +65,11 @@ impl Generator {
                         (Spreading::new(spread, stream.further(), table.rows, count, count), count)
                     };
                 let numbers = Table { rows: count, ..bare(table) };
+                // Of few bits, random ones would be the same.
+                let (each, is_any) = (Values::Unique(Turn::EACH), matches!(**values, Values::Any));
+                let has_room =
+                    matches!(kind, Kind::Bit(_)) && kind.distinct().is_some_and(|all| count <= all);
+                let values = if is_any && has_room { &each } else { &**values };
                 let mut values = Box::new(Self::of(&numbers, column, values));
                 if let (Source::Letters(letters), Some(numbers)) = (&mut values.source, spreading.numbers()) {
                     letters.balance(&numbers.collect::<Vec<_>>(), values.stream);

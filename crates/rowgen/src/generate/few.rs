@@ -3,6 +3,7 @@
 
 use super::level::{self, Recipient, level};
 use super::shuffle;
+use super::spread::are_moved;
 use super::weights::{Weights, weights};
 use crate::Spread;
 use crate::random::Stream;
@@ -48,10 +49,7 @@ impl Few {
             // Each of the others has rows.
             let weighted = spread.weights.iter().copied().filter(|(weight, _)| *weight > 0.0).collect();
             let spread = Spread { weights: weighted, ..spread.clone() };
-            // ANALYZE lists the lowest ones of numbers with equally many rows as frequent. So no other number has as many as a frequent one, if there is room.
-            let fewer = least.saturating_sub(1);
-            let has_room = fewer as f64 * others as f64 >= ROOM * left as f64;
-            let most = if frequent.is_empty() || !has_room { least } else { fewer };
+            let most = most_rows((least, frequent.is_empty()), (left, others), are_moved(&spread, count));
             free.by_density(&weights(&spread, buckets, count, stream), (left, others), most)
         };
         let frequent = common.iter().map(|(number, _)| *number).zip(frequent);
@@ -81,6 +79,20 @@ impl Few {
     /// The numbers that come, with their rows.
     pub(super) fn numbers(&self) -> impl Iterator<Item = (u64, u64)> {
         self.numbers.iter().copied().zip(self.rows())
+    }
+}
+
+/// The most rows that one of the others has, for the least rows of a frequent number (if there are none, those of all). ANALYZE lists the
+/// lowest ones of numbers with equally many rows as frequent. So no other number has as many as a frequent one, if there is room.
+fn most_rows((least, is_alone): (u64, bool), (left, others): (u64, u64), are_moved: bool) -> u64 {
+    let fewer = least.saturating_sub(1);
+    if !is_alone && fewer as f64 * others as f64 >= ROOM * left as f64 {
+        fewer
+    } else if is_alone || least * others >= left && !are_moved {
+        least
+    } else {
+        // Of a smaller table, a number stands for several: others may have more rows than the least of the frequent ones.
+        left
     }
 }
 

@@ -186,7 +186,7 @@ impl Stretched {
         let common = common(spread, count);
         let others = distinct.saturating_sub(common.len() as u64);
         let rest = if others == 0 { 0.0 } else { (1.0 - spread.common_share()).max(0.0) };
-        let buckets = buckets(spread, count);
+        let buckets = buckets(spread, count, &common);
         let stretches = stretches(&common, &buckets, others as f64, rest);
         Self { stretches, buckets, rest }
     }
@@ -196,7 +196,7 @@ impl Stretched {
 pub(super) fn few(spread: &Spread, rows: u64, (count, distinct): (u64, u64), stream: Stream) -> Few {
     let common = common(spread, count);
     let others = distinct.clamp(1, count).saturating_sub(common.len() as u64);
-    Few::new(spread, (&common, &buckets(spread, count)), (rows, count, others), stream)
+    Few::new(spread, (&common, &buckets(spread, count, &common)), (rows, count, others), stream)
 }
 
 /// The frequent numbers of so many, in ascending order, each with its share of the rows.
@@ -208,19 +208,63 @@ fn common(spread: &Spread, count: u64) -> Vec<(u64, f64)> {
     common
 }
 
-/// The buckets of all numbers, as stretches of them, in ascending order.
-fn buckets(spread: &Spread, count: u64) -> Vec<(u64, u64)> {
+/// The buckets of all numbers, as stretches of them, in ascending order. Where frequent numbers were moved apart, buckets make room for
+/// them, each in proportion to the numbers that no frequent one was to have.
+fn buckets(spread: &Spread, count: u64, common: &[(u64, f64)]) -> Vec<(u64, u64)> {
     if spread.bounds.len() < 2 {
         return vec![(0, count)];
     }
     let last = spread.bounds.len() - 2;
+    let room = Room::new(spread, count, common);
     let bucket = |(at, pair): (usize, &[f64])| {
-        let low = place(pair[0], count);
+        let low = room.number(place(pair[0], count)).min(count - 1);
         // The last bucket includes its upper bound.
-        let high = place(pair[1], count) + u64::from(at == last);
+        let high = room.number(place(pair[1], count) + u64::from(at == last));
         (low, high.max(low + 1))
     };
     spread.bounds.windows(2).enumerate().map(bucket).collect()
+}
+
+/// The numbers that frequent ones are to have, in ascending order.
+fn wanted(spread: &Spread, count: u64) -> Vec<u64> {
+    let mut wanted: Vec<u64> = spread.common.iter().map(|common| place(common.place, count)).collect();
+    wanted.sort_unstable();
+    wanted.dedup();
+    wanted
+}
+
+/// Whether several frequent numbers are to have the same number.
+pub(super) fn are_moved(spread: &Spread, count: u64) -> bool {
+    wanted(spread, count).len() < spread.common.len()
+}
+
+/// Where numbers lie once frequent ones of the same number are apart.
+struct Room {
+    /// Numbers that frequent ones were to have, in ascending order.
+    wanted: Vec<u64>,
+    /// How many numbers that are not frequent lie below each frequent one.
+    below: Vec<u64>,
+    count: u64,
+}
+
+impl Room {
+    fn new(spread: &Spread, count: u64, common: &[(u64, f64)]) -> Self {
+        let wanted = wanted(spread, count);
+        let below = common.iter().zip(0..).map(|(&(number, _), before)| number - before).collect();
+        Self { wanted, below, count }
+    }
+
+    fn number(&self, number: u64) -> u64 {
+        let (wanted, taken) = (self.wanted.len() as u64, self.below.len() as u64);
+        if wanted == taken || wanted >= self.count {
+            return number;
+        }
+        let before = number - self.wanted.partition_point(|wanted| *wanted < number) as u64;
+        let (free, all) = (self.count - taken, self.count - wanted);
+        let before = u128::from(before) * u128::from(free) / u128::from(all);
+        let before = u64::try_from(before).unwrap_or(free);
+        before + self.below.partition_point(|below| *below <= before) as u64
+    }
 }
 
 /// Frequent numbers, and the other ones between them, in ascending order.
@@ -409,6 +453,36 @@ mod tests {
         assert!((4_900..5_100).contains(&of(1..=2)), "{}", of(1..=2));
         assert!((4_900..5_100).contains(&of(9..=11)), "{}", of(9..=11));
         assert!((6_090..6_130).contains(&counts[10_000]), "{}", counts[10_000]);
+    }
+
+    /// Of 20,000 numbers, the part x of the lowest ones has the share x^(1/3) of the rows; the first 100 count as frequent.
+    #[test]
+    fn numbers_beside_frequent_ones_keep_their_rows_where_fewer_numbers_are_left() {
+        let below = |number: f64| libm::cbrt(number / 20_000.0);
+        let common = (0..100).map(f64::from).map(|number| Common {
+            place: (number + 0.5) / 20_000.0,
+            share: below(number + 1.0) - below(number),
+        });
+        let bound = |at: f64| (below(100.0) + (1.0 - below(100.0)) * at / 100.0).powi(3);
+        let spread = Spread {
+            distinct: 2_000.0,
+            correlation: 0.0,
+            common: common.collect(),
+            bounds: (0..=100).map(f64::from).map(bound).collect(),
+            weights: Vec::new(),
+        };
+        // Few rows, and many.
+        for rows in [6_000, 60_000] {
+            let mut counts = vec![0_u64; 2_000];
+            for number in numbers(&spread, rows) {
+                counts[usize::try_from(number).unwrap()] += 1;
+            }
+            let most = counts[100..].iter().max().unwrap();
+            assert!(*most * 40 < rows, "{most} of {rows} rows");
+            // As many as in a tenth of the original.
+            let low = counts[..300].iter().sum::<u64>() as f64 / rows as f64;
+            assert!((0.44..0.6).contains(&low), "{low} of {rows} rows");
+        }
     }
 
     #[test]

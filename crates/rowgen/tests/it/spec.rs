@@ -130,6 +130,40 @@ fn the_rest() {
 }
 
 #[test]
+fn columns_in_a_chain_ascend() {
+    let of = |low: u32| format!("statistics(-1,0,common(),histogram({low},{}))", low + 1_000);
+    let paid = format!("greater('placed',{},{})", of(0), of(100));
+    let numbers = |name: &str, spec: &str| -> Vec<i64> {
+        let column = Column::new(name, Kind::Int4, values(&Kind::Int4, spec));
+        let table = Table { name: "t".into(), columns: vec![column], rows: 1_000, seed: 0 };
+        let mut out = Vec::new();
+        Encoder::new(&table, Format::Text, Constants::Sent).encode(0..1_000, &mut out);
+        String::from_utf8(out).unwrap().lines().map(|line| line.parse().unwrap()).collect()
+    };
+    let placed = numbers("placed", &format!("lesser('paid',{},{})", of(100), of(0)));
+    let sent = numbers("sent", &format!("above('paid',{paid},{})", of(200)));
+    let paid = numbers("paid", &paid);
+    assert!(placed.iter().zip(&paid).all(|(placed, paid)| placed <= paid));
+    assert!(paid.iter().zip(&sent).all(|(paid, sent)| paid < sent));
+}
+
+#[test]
+fn few_bits_have_as_many_values_as_are_wanted() {
+    let different = |kind: &Kind, spec: &str| {
+        let mut rows = rows(kind, spec);
+        rows.sort_unstable();
+        rows.dedup();
+        rows.len()
+    };
+    for wanted in [1, 5, 8] {
+        assert_eq!(different(&Kind::Bit(3), &format!("repeated({wanted},0,common(),any)")), wanted);
+    }
+    assert!(different(&Kind::Bit(10), "repeated(200,0,common(),any)") > 190);
+    // No more than there are.
+    assert!(different(&Kind::Bit(3), "repeated(9,0,common(),any)") <= 8);
+}
+
+#[test]
 fn columns_may_be_quoted() {
     let column = |text: &str| text.parse::<ColumnSpec>().unwrap().column;
     assert_eq!(column("price = any"), "price");

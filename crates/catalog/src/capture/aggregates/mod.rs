@@ -38,6 +38,8 @@ pub(super) async fn ask(
                     SqlState::LOCK_NOT_AVAILABLE,
                     SqlState::INSUFFICIENT_PRIVILEGE,
                     SqlState::UNDEFINED_FUNCTION,
+                    // Of a database without an encoding.
+                    SqlState::CHARACTER_NOT_IN_REPERTOIRE,
                 ];
                 let Some(why) = error.as_db_error().filter(|why| is_refused.contains(why.code())) else {
                     return Err(error.into());

@@ -17,6 +17,7 @@ use std::time::Duration;
 use catalog::{Aggregates, CatalogError};
 use model::{Model, Privacy};
 use pgserver::Spec;
+use server::quote::shell_word;
 use tokio::runtime::Builder;
 
 use self::args::{CaptureArgs, ModelAction, ModelArgs, ShowArgs};
@@ -66,6 +67,14 @@ fn capture(arguments: &CaptureArgs, printer: &Printer) -> Result<(), Failure> {
             );
             return Err(Usage(text).into());
         }
+        if let Some((name, columns)) = text::kept_in_several(&model, &arguments.keep_values) {
+            let text = format!(
+                "--keep-values {name}: several schemas have such a column: {}. Give the schema, too: --keep-values {}",
+                columns.join(", "),
+                shell_word(&columns[0])
+            );
+            return Err(Usage(text).into());
+        }
         if !warnings::has_any_statistics(&model) {
             let text = "no table has statistics: run ANALYZE in that database, or connect as a role that may select from its tables; \
                         then capture again";
@@ -108,6 +117,9 @@ fn other_database(captured: &ServerChoice) -> Result<Option<(&'static str, &'sta
     })
 }
 
+/// How a statement begins to divide the values of a column into ranges.
+const STRATA: &str = "width_bucket(";
+
 /// Prints the statements with which capture would read tables.
 fn explain(arguments: &CaptureArgs, printer: &Printer) -> Result<(), Failure> {
     if !arguments.aggregates {
@@ -121,6 +133,12 @@ fn explain(arguments: &CaptureArgs, printer: &Printer) -> Result<(), Failure> {
         let found = catalog::statements(&connection.client, arguments.schema.as_deref(), asked).await;
         let statements = check::explained(&connection, found).await?;
         let text: Vec<String> = statements.into_iter().map(|statement| statement + ";").collect();
+        // Where ranges of numbers and times begin.
+        if text.iter().any(|statement| statement.contains(STRATA)) {
+            printer.warn(
+                "these statements contain values of the original, some of them of single rows: the bounds of histograms, which a model has in another form",
+            );
+        }
         Ok(printer.result(text.join("\n\n"))?)
     })
 }

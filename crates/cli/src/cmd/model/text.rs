@@ -58,21 +58,32 @@ pub(super) fn unread(facts: &Facts) -> Option<String> {
 /// The first column of --keep-values whose values the model does not contain.
 pub(super) fn not_kept<'a>(model: &Model, keep: &'a [String]) -> Option<&'a str> {
     let is_kept = |name: &str| {
-        let mut columns =
-            model.tables.iter().flat_map(|table| table.columns.iter().map(move |column| (table, column)));
-        columns.any(|(table, column)| {
-            let whole = format!("{}.{}", table.name, column.name);
-            let plain = whole.split_once('.').map_or("", |(_, name)| name);
-            let is_kept = match &column.values {
-                Values::List { kept, .. } => *kept,
-                // A code, if it were replaced.
-                Values::Statistics { replaced, .. } => !replaced,
-                _ => false,
-            };
-            (whole == name || plain == name) && is_kept
+        named(model, name).iter().any(|(_, column)| match &column.values {
+            Values::List { kept, .. } => *kept,
+            // A code, if it were replaced.
+            Values::Statistics { replaced, .. } => !replaced,
+            _ => false,
         })
     };
     keep.iter().map(String::as_str).find(|name| !is_kept(name))
+}
+
+/// The first column of --keep-values that tables of several schemas have; and these columns, each with its schema.
+pub(super) fn kept_in_several<'a>(model: &Model, keep: &'a [String]) -> Option<(&'a str, Vec<String>)> {
+    let mut several = keep.iter().map(|name| {
+        let columns = named(model, name).into_iter().map(|(whole, _)| whole);
+        (name.as_str(), columns.collect::<Vec<_>>())
+    });
+    several.find(|(_, columns)| columns.len() > 1)
+}
+
+/// The columns with this name, `table.column` with or without a schema; each with its schema.
+fn named<'a>(model: &'a Model, name: &str) -> Vec<(String, &'a Column)> {
+    let columns =
+        model.tables.iter().flat_map(|table| table.columns.iter().map(move |column| (table, column)));
+    let whole = columns.map(|(table, column)| (format!("{}.{}", table.name, column.name), column));
+    let is_it = |whole: &str| whole == name || whole.split_once('.').is_some_and(|(_, plain)| plain == name);
+    whole.filter(|(whole, _)| is_it(whole)).collect()
 }
 
 /// Tables with their columns.

@@ -1,7 +1,7 @@
 //! Warnings about parts that a model lacks, with the remedies.
 
 use measure::human::{bytes, grouped};
-use model::{Bytes, Column, Facts, Model, Others, Table, TableFacts, Values};
+use model::{Bytes, Column, ColumnFacts, Facts, Model, Others, Table, TableFacts, Values};
 use server::quote::{shell_word, shown};
 
 /// Share of rows changed since ANALYZE from which on statistics count as old.
@@ -62,6 +62,7 @@ pub(super) fn of(model: &Model, facts: &Facts, role: &str) -> Vec<String> {
         warnings.extend(without_statistics(table, facts, role));
         warnings.extend(random(table));
         warnings.extend(narrow(table));
+        warnings.extend(chosen(table, facts));
         warnings.extend(wide(table).filter(|_| !model.aggregates));
         if table.changed as f64 > OLD * table.rows as f64 && table.analyzed.is_some() {
             warnings.push(format!(
@@ -72,6 +73,7 @@ pub(super) fn of(model: &Model, facts: &Facts, role: &str) -> Vec<String> {
                 facts.sql_name
             ));
         }
+        warnings.extend(uncounted(table, facts));
     }
     let short = model::shortened(facts, model);
     if !short.is_empty() {
@@ -82,6 +84,23 @@ pub(super) fn of(model: &Model, facts: &Facts, role: &str) -> Vec<String> {
         ));
     }
     warnings
+}
+
+/// A table with statistics of which the server does not know how many rows it had then.
+fn uncounted(table: &Table, facts: &TableFacts) -> Option<String> {
+    let is_few = (facts.analyzed_rows as f64) < (1.0 - OLD) * table.rows as f64;
+    let is_known = table.analyzed.is_some() || table.columns.iter().all(is_blind);
+    (is_few && !is_known).then(|| {
+        format!(
+            "{}: the server does not know how many rows this table had when it was analyzed. Its statistics prove {} of {}, and --k is measured \
+             with these, so the model replaces more values than it has to: run ANALYZE {}, then capture again. A standby never knows it: capture \
+             from its primary server. PostgreSQL 13 does not know it of partitioned tables: give a smaller --k",
+            table.name,
+            grouped(facts.analyzed_rows),
+            grouped(table.rows),
+            facts.sql_name
+        )
+    })
 }
 
 /// Columns without statistics: those that the role may not read, and those that have none.
@@ -155,6 +174,35 @@ fn random(table: &Table) -> Vec<String> {
         warnings.push(format!(
             "{}: these columns get random ranges in the copy, none of them empty: {ranges}. pg_stats has statistics of ranges from \
              PostgreSQL 17 on, and pgrig uses only those of PostgreSQL's own range types",
+            table.name
+        ));
+    }
+    warnings
+}
+
+/// Columns with statistics that the copy does not have: numbers and times that CHECKs tie to others, and types that pgrig does not know.
+fn chosen(table: &Table, facts: &TableFacts) -> Vec<String> {
+    let named = |is_so: &dyn Fn(&ColumnFacts, &str) -> bool| -> String {
+        let columns = table.columns.iter().zip(&facts.columns).filter(|(column, facts)| {
+            matches!(&column.values, Values::Fill { why } if facts.statistics.is_some() && is_so(facts, why))
+        });
+        columns.map(|(column, _)| column.name.as_str()).collect::<Vec<_>>().join(", ")
+    };
+    let is_counted = |facts: &ColumnFacts| facts.kind.as_ref().is_some_and(|kind| kind.units().is_some());
+    let tied = named(&|facts, why| why.starts_with("constraint ") && is_counted(facts));
+    let unknown = named(&|_, why| why == model::UNKNOWN_TYPE);
+    let mut warnings = Vec::new();
+    if !tied.is_empty() {
+        warnings.push(format!(
+            "{}: CHECKs tie these columns to others, so the copy has values that fulfil the CHECKs, not the frequencies and ranges of the \
+             original: {tied}. pgrig keeps these only under CHECKs that put columns in order (a <= b)",
+            table.name
+        ));
+    }
+    if !unknown.is_empty() {
+        warnings.push(format!(
+            "{}: pgrig does not know the types of these columns, so their numbers of different values and frequencies in the copy are others: \
+             {unknown}",
             table.name
         ));
     }

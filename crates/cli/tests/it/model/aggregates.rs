@@ -36,7 +36,9 @@ fn follows_aggregates(version: &str) {
     let (original, copy) = (server.database("original"), server.database("copy"));
     original.execute(MARKET);
     original.execute("ANALYZE");
-    let explained = rig.done("model capture --instance default -d original --aggregates --explain").stdout;
+    let explained = rig.done("model capture --instance default -d original --aggregates --explain");
+    assert!(explained.stderr.contains("these statements contain values of the original"), "{explained:#?}");
+    let explained = explained.stdout;
     for part in
         ["GROUP BY \"shop_id\"", "GROUPING SETS", "HAVING count(*) >= 20", "corr(r1, r2)", "percentile_disc"]
     {

@@ -88,3 +88,41 @@ fn rows_that_copy_loads_keep_their_order() {
     let disordered = "SELECT count(*) FROM (SELECT id < lag(id) OVER (ORDER BY ctid) AS is_less FROM readings) x WHERE is_less";
     assert_eq!(server.database("copy").number(disordered), 0);
 }
+
+/// Two CHECKs in a chain.
+const CHAIN: &str = "
+    create table orders (id int primary key, status text not null, placed timestamptz not null, paid timestamptz, shipped timestamptz,
+        check (paid >= placed), check (shipped is null or paid is null or shipped > paid));
+    insert into orders
+    select i, status, placed, case when status <> 'new' then placed + interval '12 hours' end,
+        case when status = 'shipped' then placed + interval '3 days' end
+    from (select i, (array['new', 'paid', 'shipped', 'shipped'])[1 + i % 4] as status, timestamptz '2022-01-01' + i * interval '11 minutes' as placed
+          from generate_series(1, 20000) i) x;
+    analyze";
+
+#[test]
+fn times_in_a_chain_of_checks_keep_their_statistics() {
+    let rig = Rig::new();
+    let server = rig.server("--set autovacuum=off");
+    server.execute("CREATE DATABASE original");
+    server.execute("CREATE DATABASE copy");
+    let (original, copy) = (server.database("original"), server.database("copy"));
+    original.execute(CHAIN);
+    for options in ["", "--aggregates"] {
+        let model = captured(&rig, options);
+        copy.execute("DROP TABLE IF EXISTS orders");
+        rig.done(&format!("fill --model {model} --instance default -d copy -q"));
+        for column in ["placed", "paid", "shipped"] {
+            let nulls = format!("SELECT count(*) FROM orders WHERE {column} IS NULL");
+            let (ours, theirs) = (original.number(&nulls), copy.number(&nulls));
+            assert!((ours - theirs).abs() < 300, "{options} {column}: {ours} {theirs}");
+            let mean = format!(
+                "SELECT (extract(epoch FROM avg({column} - '2022-01-01')) / 86400)::int8 FROM orders"
+            );
+            let (ours, theirs) = (original.number(&mean), copy.number(&mean));
+            assert!((ours - theirs).abs() < 8, "{options} {column}: {ours} {theirs} days");
+        }
+        let apart = copy.number("SELECT (extract(epoch FROM avg(paid - placed)) / 86400)::int8 FROM orders");
+        assert!(apart < 10, "{options}: {apart} days");
+    }
+}

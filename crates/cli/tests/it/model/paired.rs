@@ -105,3 +105,33 @@ fn keys_of_a_cycle_are_those_of_the_model() {
         assert!((80..=120).contains(&homeless), "{method}: {homeless}");
     }
 }
+
+/// A part of the orders has one to four lines each.
+const LINES: &str = "
+    create table orders (id int primary key, at date);
+    insert into orders select i, date '2024-01-01' + i / 100 from generate_series(1, 20000) i;
+    create table lines (order_id int not null references orders, no int not null, q int, primary key (order_id, no));
+    insert into lines
+    select o.id, g, 1 + g % 3 from orders o, generate_series(1, 1 + (hashint4(o.id) & 3)) g where o.id % 20 < {twentieths};
+    analyze";
+
+#[test]
+fn orders_without_lines_stay_without() {
+    for (twentieths, options) in [(5, ""), (12, "--aggregates"), (18, ""), (20, "")] {
+        let rig = Rig::new();
+        let server = rig.server("");
+        server.execute("CREATE DATABASE original");
+        server.execute("CREATE DATABASE copy");
+        let (original, copy) = (server.database("original"), server.database("copy"));
+        original.execute(&LINES.replace("{twentieths}", &twentieths.to_string()));
+        let model = captured(&rig, options);
+        rig.done(&format!("fill --model {model} --instance default -d copy -q"));
+        for lines in 1..=4 {
+            let query = format!(
+                "SELECT count(*) FROM (SELECT FROM lines GROUP BY order_id HAVING count(*) = {lines}) x"
+            );
+            let (ours, theirs) = (original.number(&query), copy.number(&query));
+            assert!((ours - theirs).abs() <= 60 + ours / 20, "{twentieths} {lines}: {ours} {theirs}");
+        }
+    }
+}

@@ -393,3 +393,46 @@ fn remedies_of_missing_statistics_suit_their_causes() {
     original.execute(remedy.trim_start_matches("run "));
     assert!(!captured(&original.url).contains("no statistics"), "{said}");
 }
+
+#[test]
+fn a_kept_column_of_several_schemas_needs_its_schema() {
+    let rig = Rig::new();
+    let server = rig.server("");
+    server.execute("CREATE DATABASE original");
+    server.database("original").execute(
+        "CREATE SCHEMA t1; CREATE SCHEMA t2;
+         CREATE TABLE t1.customers AS SELECT 'note 1' || i % 5 AS note FROM generate_series(1, 1000) i;
+         CREATE TABLE t2.customers AS SELECT 'note 2' || i % 5 AS note FROM generate_series(1, 1000) i;
+         ANALYZE",
+    );
+    let capture = "model capture --instance default -d original -o - -q --keep-values";
+    let ran = rig.run(&format!("{capture} customers.note"));
+    assert_eq!(ran.code, Some(2), "{ran:#?}");
+    let said = "several schemas have such a column: t1.customers.note, t2.customers.note. Give the schema, too: --keep-values \
+                t1.customers.note";
+    assert!(ran.stderr.split_whitespace().collect::<Vec<_>>().join(" ").contains(said), "{ran:#?}");
+    let model = rig.done(&format!("{capture} t1.customers.note")).stdout;
+    assert!(model.contains("note 11") && !model.contains("note 21"), "{model}");
+}
+
+#[test]
+fn columns_whose_statistics_the_copy_lacks_are_named() {
+    let rig = Rig::new();
+    let server = rig.server("");
+    server.execute("CREATE DATABASE original");
+    server.database("original").execute(
+        "CREATE TABLE orders (id int PRIMARY KEY, placed timestamptz NOT NULL, paid timestamptz, sent timestamptz,
+             CHECK (paid >= placed), CHECK (sent - paid < interval '1 year'));
+         INSERT INTO orders SELECT i, now(), now() + i * interval '1 s', now() + i * interval '2 s' FROM generate_series(1, 1000) i;
+         CREATE TABLE single (placed timestamptz NOT NULL, paid timestamptz, CHECK (paid >= placed));
+         INSERT INTO single SELECT placed, paid FROM orders;
+         ANALYZE",
+    );
+    let said = rig.done("model capture --instance default -d original -o - -q").stderr;
+    let said = said.split_whitespace().collect::<Vec<_>>().join(" ");
+    assert!(said.contains("public.orders: CHECKs tie these columns to others"), "{said}");
+    assert!(
+        said.contains("of the original: placed, paid, sent. ") && !said.contains("public.single"),
+        "{said}"
+    );
+}

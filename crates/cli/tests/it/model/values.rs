@@ -65,3 +65,28 @@ fn each_value_of_the_original_in_the_file_is_listed() {
     let shown = rig.done(&format!("model show {} --values", by_hand.display())).stdout;
     assert!(shown.contains("no value of the original"), "{shown}");
 }
+
+/// The server checks texts of such a database when it sends them as UTF-8.
+#[test]
+fn texts_without_an_encoding_are_replaced() {
+    let rig = Rig::new();
+    let server = rig.server("");
+    server.execute(
+        "CREATE DATABASE original ENCODING 'SQL_ASCII' LC_COLLATE 'C' LC_CTYPE 'C' TEMPLATE template0",
+    );
+    server.execute("CREATE DATABASE copy");
+    server.database("original").execute(
+        "CREATE TABLE people (id int PRIMARY KEY, name text NOT NULL, town text, region text);
+         CREATE STATISTICS of_towns (mcv) ON town, region FROM people;
+         INSERT INTO people SELECT i, E'M\\374ller ' || i, E'K\\366ln ' || i % 7, E'Th\\374ringen ' || i % 7 FROM generate_series(1, 2000) i;
+         ANALYZE",
+    );
+    for options in ["", "--aggregates"] {
+        let model = captured(&rig, options);
+        let copy = server.database("copy");
+        copy.execute("DROP TABLE IF EXISTS people");
+        rig.done(&format!("fill --model {model} --instance default -d copy -q"));
+        assert_eq!(copy.number("SELECT count(DISTINCT town) FROM people"), 7);
+        assert_eq!(copy.number("SELECT count(*) FROM people"), 2_000);
+    }
+}
