@@ -12,9 +12,17 @@ use crate::file::Values;
 const DIGITS: usize = 7;
 /// Share of the numbers between the least and the greatest that codes are at most.
 const SPARSE: f64 = 0.1;
+/// Groups of buckets whose widths tell amounts from codes, and rows of each of them without which chance could.
+const GROUPS: usize = 10;
+const ROWS_EACH: f64 = 200.0;
+/// Factor by which chance may make a group narrower than one that is nearer to the peak.
+const CHANCE: f64 = 1.25;
+/// Factor by which the second group from each end is wider than the narrowest one at least.
+const WIDER: f64 = 1.5;
 
 /// Whether a column's numbers are codes: whole numbers of seven digits or more, with fewer than k rows for
-/// each on average (the frequent ones aside), and with large gaps between them. A key of its own is none: the fill makes new keys.
+/// each on average (the frequent ones aside), and with large gaps between them; and no amounts by their distribution. A key of its own is none: the
+/// fill makes new keys.
 pub fn is_code(column: &ColumnFacts, rows: u64, k: u32) -> bool {
     let (Some(kind), Some(statistics)) = (&column.kind, &column.statistics) else { return false };
     let Some(bounds) = numbers(kind, statistics.bounds.iter()) else { return false };
@@ -33,6 +41,38 @@ pub fn is_code(column: &ColumnFacts, rows: u64, k: u32) -> bool {
         && is_long(&bounds[bounds.len() / 10])
         && others * f64::from(k) > there
         && values < SPARSE * room
+        && !are_amounts(&bounds, there)
+}
+
+/// Whether numbers are amounts, such as sizes in bytes: on a logarithmic scale, their density has one peak, and falls from there to both sides,
+/// group by group. The density of codes has several peaks (area codes of phone numbers), or ends at its peak (numbers of equal length). `bounds`
+/// divide so many rows into equal buckets.
+fn are_amounts(bounds: &[i64], rows: f64) -> bool {
+    let buckets = bounds.len() - 1;
+    if buckets < 2 * GROUPS || rows < ROWS_EACH * GROUPS as f64 {
+        return false;
+    }
+    let at = |group: usize| (bounds[group * buckets / GROUPS].max(1) as f64).ln();
+    let widths: Vec<f64> = (0..GROUPS).map(|group| at(group + 1) - at(group)).collect();
+    let narrowest = widths.iter().copied().fold(f64::INFINITY, f64::min);
+    let Some(peak) = widths.iter().position(|width| *width <= narrowest) else { return false };
+    let is_wide = |group: usize| widths[group] >= WIDER * narrowest;
+    narrowest > 0.0
+        && (1..GROUPS - 1).contains(&peak)
+        && is_wide(1)
+        && is_wide(GROUPS - 2)
+        && ascend(widths[peak..].iter())
+        && ascend(widths[..=peak].iter().rev())
+}
+
+/// Whether widths ascend, but for chance.
+fn ascend<'a>(widths: impl Iterator<Item = &'a f64>) -> bool {
+    let mut widest = 0.0_f64;
+    widths.copied().all(|width| {
+        let is_wider = width * CHANCE >= widest;
+        widest = widest.max(width);
+        is_wider
+    })
 }
 
 /// Whole numbers; none if the kind has others, or a text is none.
@@ -190,5 +230,38 @@ mod tests {
         assert!(!is(Kind::Int4, with(&|at| (5_000_000 + at * 100).to_string()), 10_000), "dense");
         assert!(!is(Kind::Int8, with(&|at| (at * 9_000_000 - 1).to_string()), 10_000), "below 0");
         assert!(!is(numeric(2), with(&|at| format!("{}.50", at * 1_000_000)), 10_000));
+    }
+
+    /// Statistics of numbers in 100 buckets, each longer than the one before it by a share in thousandths.
+    fn growing(thousandths: impl Fn(i64) -> i64) -> Statistics {
+        let bound = |bound: &mut i64, at| {
+            let this = *bound;
+            *bound += this * thousandths(at) / 1_000;
+            Some(this.to_string())
+        };
+        Statistics {
+            n_distinct: -1.0,
+            bounds: (0..=100).scan(1_000_000, bound).collect(),
+            ..Statistics::default()
+        }
+    }
+
+    #[test]
+    fn sizes_are_amounts_and_no_codes() {
+        let is = |statistics: Statistics, rows| {
+            is_code(&column("c", Kind::Int8, ColumnRole::Free, statistics), rows, 20)
+        };
+        let from_peak = |at: i64| (at - 40).pow(2);
+        assert!(!is(growing(|at| 10 + from_peak(at) / 20), 3_500), "one peak");
+        // Films among songs: far away, and without a peak of their own that ten groups show.
+        assert!(!is(growing(|at| if at == 93 { 9_000 } else { 10 + from_peak(at) / 20 }), 3_500));
+        assert!(is(growing(|at| 10 + from_peak(at) / 20), 1_500), "too few rows");
+        assert!(is(growing(|_| 50), 100_000), "numbers of all lengths");
+        assert!(is(growing(|at| 10 + (100 - at)), 100_000), "most are long");
+        assert!(is(growing(|at| if at % 25 == 0 { 900 } else { 10 }), 100_000), "four areas");
+        assert!(
+            is(growing(|at| if at < 2 || at > 97 { 3_000 } else { 10 }), 100_000),
+            "one area, and a few others"
+        );
     }
 }
