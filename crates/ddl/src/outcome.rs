@@ -368,6 +368,9 @@ pub struct TableAt {
     pub rows: u64,
     /// Its bytes with its indexes.
     pub bytes: u64,
+    /// Its bytes without indexes and TOAST.
+    #[serde(skip)]
+    pub(crate) main: u64,
 }
 
 /// A median with the least and the greatest value.

@@ -71,7 +71,7 @@ use self::copies::Copies;
 use self::databases::Databases;
 use self::defaults::DefaultRows;
 use self::fill::{Filled, Filler, Scales};
-use self::forecasts::Forecasts;
+use self::forecasts::{Forecasts, Sizes};
 use self::minimal::Minimal;
 use self::rehearsal::Rehearsed;
 use self::roles::Roles;
@@ -172,7 +172,7 @@ impl Measurement<'_> {
         let mut databases =
             Databases::begin(self.target, name.to_owned(), Rc::clone(&self.roles), observer).await?;
         let conditions = settings::take_over(self.site, self.request, &mut databases, observer).await?;
-        let Conditions { settings, of_server, memory, checkpoints, warnings } = conditions;
+        let Conditions { settings, of_server, memory, checkpoints, parallel_from, warnings } = conditions;
         locale::choose(&mut databases, &self.request.schema, observer).await?;
         let copies = Copies { databases: &databases, settings: &settings };
         observer.stage("running the migration on tables without rows");
@@ -253,7 +253,8 @@ impl Measurement<'_> {
         let partitions = Partitions::of(&filled, &columns, &self.request.schema);
         let (inserted, zone) = (&recipe.inserted, zone.as_ref());
         let locale = databases.doubt.as_ref();
-        let forecasts = Forecasts { goal: &goal, memory, checkpoints, partitions, inserted, zone, locale };
+        let sizes = Sizes { goal: &goal, memory, checkpoints, parallel_from };
+        let forecasts = Forecasts { sizes, partitions, inserted, zone, locale };
         forecasts.add(&mut statements);
         let mut alternatives = match better::migration(&statements, databases.version()) {
             Some(better) if self.request.alternatives => {
