@@ -82,8 +82,8 @@ pub use forecast::{Boundary, Cause, Figure, Forecast, Memory};
 pub use kept::{Keeper, keepers};
 pub use locale::{Locale, UnknownLocale};
 pub use outcome::{
-    Alternative, AtSize, Baseline, Cost, Effects, Failed, Outcome, ProbeKind, Probed, Space, Spread, Stall,
-    StatementOutcome, Stopped, TableAt, Wait,
+    Alternative, AtSize, Baseline, Cost, Deadlock, Effects, Failed, Outcome, ProbeKind, Probed, Space,
+    Spread, Stall, StatementOutcome, Stopped, TableAt, Wait,
 };
 pub use plan::{Plan, PlannedDefault, PlannedSize, PlannedTable};
 pub use probing::{ProbeScript, Probing};

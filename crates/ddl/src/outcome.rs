@@ -270,6 +270,8 @@ pub struct Stall {
     /// The number of an earlier statement of its transaction, if waits for a lock of that one went on while this statement ran, and they are
     /// longer than `read` and `write`: they count there.
     pub counts_for: Option<usize>,
+    /// Deadlocks with the statement that the server ended with an error of a reader or writer.
+    pub deadlocks: Vec<Deadlock>,
     /// Seconds of the statement in this run.
     pub seconds: f64,
     /// Why the statement failed in this run, if it did.
@@ -287,6 +289,17 @@ pub struct Wait {
     pub name: String,
     /// Whether the answer was an error, for example because the migration has dropped the table.
     pub is_failed: bool,
+}
+
+/// A deadlock that a reader or writer lost: it got an error in the place of its answer.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Deadlock {
+    /// The table.
+    pub name: String,
+    /// Whether it read or wrote.
+    pub kind: ProbeKind,
+    /// Seconds from the scheduled start to the error.
+    pub seconds: f64,
 }
 
 /// Kinds of probes.

@@ -5,7 +5,7 @@ use std::str::FromStr;
 use std::time::Duration;
 
 use ddl::find::{Class, LockMode};
-use ddl::{Effects, Outcome, Probed, Stall, StatementOutcome, Untimed};
+use ddl::{Deadlock, Effects, Outcome, Probed, Stall, StatementOutcome, Untimed};
 use measure::human::time;
 
 use crate::app::duration::limit;
@@ -99,6 +99,11 @@ impl Gate {
         if let Some(failed) = &stall.failed {
             return Some(format!("it failed beside readers and writers: {failed}"));
         }
+        let deadlocks =
+            [Some(stall), one.blocked.as_ref()].into_iter().flatten().flat_map(|stall| &stall.deadlocks);
+        if let Some(lost) = deadlocks.max_by(|one, other| one.seconds.total_cmp(&other.seconds)) {
+            return Some(deadlock(lost));
+        }
         found.blocks()?;
         let runs = [(Some(stall), &outcome.probed), (one.blocked.as_ref(), &outcome.probed_blocked)];
         runs.into_iter().find_map(|(stall, probed)| unprobed(stall?, probed.as_ref()?))
@@ -164,6 +169,17 @@ impl fmt::Display for Gate {
             Self::Stall(longer) => write!(f, "stall>{}", shown(longer)),
         }
     }
+}
+
+/// Why the wait of a session that lost a deadlock is not known, as text for people.
+fn deadlock(lost: &Deadlock) -> String {
+    format!(
+        "the {} of {} failed after {} because of a deadlock with it. So its wait is not known: it lasts as long as deadlock_timeout, or until \
+         the statement fails in its place",
+        lost.kind.name(),
+        lost.name,
+        time(lost.seconds)
+    )
 }
 
 /// Why a statement has no stall, as text for people; none if it makes nobody wait.
