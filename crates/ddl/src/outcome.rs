@@ -15,6 +15,7 @@ use crate::run::types::Changed;
 use crate::run::unsuited::Unsuited;
 use crate::script::Statement;
 use crate::thinned::Thinned;
+use crate::triggers::Fired;
 
 /// A migration that was measured, as far as it ran.
 #[derive(Clone, Debug, Default, Serialize)]
@@ -137,6 +138,9 @@ pub struct Effects {
     /// Reasons for which the same with CONCURRENTLY would fail or do less.
     #[serde(skip)]
     pub(crate) obstacles: Obstacles,
+    /// Triggers that an UPDATE of the table that it rewrites may fire.
+    #[serde(skip)]
+    pub(crate) fired: Fired,
     /// Times that it waited for transactions of others.
     pub waits: usize,
     /// Disk space that it takes while it runs.

@@ -6,7 +6,10 @@ use crate::find::{Class, WorkKind};
 use crate::outcome::{Attached, Effects, View};
 use crate::parts::{Act, Acts, Parts};
 use crate::script::Statement;
+use crate::triggers::Fired;
 
+/// Triggers that a hint names.
+const NAMED: usize = 8;
 /// Of a foreign key of a table that its transaction has made: only the referenced table has readers and writers.
 const KEY_OF_NEW: &str = "add the foreign key NOT VALID, after the other actions on the new table, and validate it in a later transaction: the \
                           scan then blocks neither reads nor writes of the referenced table";
@@ -32,7 +35,7 @@ pub fn better_way(found: &Effects, statement: &Statement) -> Option<String> {
         Class::IndexBuild => building(found, &parts, &statement.sql)?,
         Class::Scan | Class::ScanOfAnother | Class::SeveralTables => scanning(found, &statement.sql)?,
         Class::Rewrite if parts.refreshed().is_some() => refreshing(found.obstacles.view).to_owned(),
-        Class::Rewrite => rewriting(found, &statement.sql)?,
+        Class::Rewrite => rewriting(found, &statement.sql)? + &firing(&found.fired),
         Class::CatalogOnly | Class::Wait | Class::Rows | Class::Copy => return None,
     };
     let before = if found.nullable.is_empty() || found.class != Class::IndexBuild {
@@ -138,6 +141,25 @@ fn rewriting(found: &Effects, sql: &str) -> Option<String> {
         return Some(numbering(&acts));
     }
     (acts.has(Act::Default) && !acts.has(Act::Rewriting)).then(|| filling(&acts))
+}
+
+/// The triggers that fire for the rows of the batches, and not for the statement, which rewrites the table.
+fn firing(fired: &Fired) -> String {
+    let more = fired.names.len().saturating_sub(NAMED);
+    let names = fired.names.iter().take(NAMED).map(String::as_str).collect::<Vec<_>>().join(", ");
+    if names.is_empty() {
+        return String::new();
+    }
+    let more = if more > 0 { format!(" and {more} more") } else { String::new() };
+    let lacking = if fired.is_lacking {
+        ", which the copy lacks, so that the batches take longer than measured"
+    } else {
+        ""
+    };
+    format!(
+        "; the batches may fire triggers for each row ({names}{more}){lacking}: if they must not fire, SET session_replication_role = replica in the \
+         session of the batches, or disable them meanwhile (ALTER TABLE … DISABLE TRIGGER)"
+    )
 }
 
 /// The last steps of a new column with UNIQUE or PRIMARY KEY.
@@ -314,6 +336,29 @@ mod tests {
             assert_eq!(way.contains(KEY), wants_key, "{column}: {way}");
             assert!(way.contains("rewrite the table"), "{way}");
         }
+    }
+
+    /// The rewrite fires none.
+    #[test]
+    fn triggers_that_the_batches_fire_are_named() {
+        let script = Script::read("ALTER TABLE t ADD r float8 DEFAULT random()", None).unwrap();
+        let of = |names: &[&str], is_lacking: bool| {
+            let names = names.iter().map(|name| (*name).to_owned()).collect();
+            let found =
+                Effects { fired: Fired { names, is_lacking }, ..found(Class::Rewrite, WorkKind::Rewrite) };
+            better_way(&found, &script.statements[0]).unwrap()
+        };
+        assert!(of(&[], true).ends_with("does not rewrite the table"));
+        let own = of(&["touch on t", "audit on t"], false);
+        assert!(
+            own.contains(
+                "for each row (touch on t, audit on t): if they must not fire, SET session_replication_role"
+            ),
+            "{own}"
+        );
+        assert!(of(&["touch on t"], true).contains("(touch on t), which the copy lacks"));
+        let many = of(&["touch on t"; NAMED + 2], false);
+        assert!(many.contains("touch on t and 2 more): if"), "{many}");
     }
 
     /// The other actions keep their ways; one that rewrites the table anyway leaves none.

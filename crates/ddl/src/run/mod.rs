@@ -189,6 +189,7 @@ impl Measurement<'_> {
             roles,
             zone,
             refused,
+            row_triggers,
         } = rehearsed;
         let empty = databases.create("plan").await?;
         let told = RefCell::new(&mut *observer);
@@ -249,6 +250,7 @@ impl Measurement<'_> {
         let mut rounds = Rounds { site: &site, effort, probes, seed, are_last, clock, observer };
         let of_users = rounds.all(&filled, &mut statements).await?;
         columns.name_in(&mut statements);
+        row_triggers.note(&mut statements);
         missing::complete(&self.request.schema, &recipe.skipped, &mut statements);
         let partitions = Partitions::of(&filled, &columns, &self.request.schema);
         let (inserted, zone) = (&recipe.inserted, zone.as_ref());
