@@ -279,9 +279,7 @@ pub enum Error {
         cause: String,
     },
     /// The server ended by itself.
-    #[error(
-        "the server of instance {instance} ended by itself ({how}): {cause}; the next start recovers it (log: {log})"
-    )]
+    #[error("the server of instance {instance} ended by itself ({how}): {cause}; {remedy} (log: {log})")]
     Died {
         /// Name of the instance.
         instance: String,
@@ -289,6 +287,8 @@ pub enum Error {
         how: String,
         /// Last lines of the log.
         cause: String,
+        /// The remedy, for the server's instance.
+        remedy: String,
         /// The whole log.
         log: PathBuf,
     },

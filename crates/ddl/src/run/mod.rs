@@ -60,6 +60,7 @@ use std::pin::pin;
 use std::rc::Rc;
 use std::time::Duration;
 
+use ::failure::Classified as _;
 use connect::Target;
 use futures_util::future::LocalBoxFuture;
 use server::fault::caught;
@@ -152,6 +153,7 @@ pub fn run<'a>(
             (Ok(()), result) => result,
             // A lost server explains both.
             (Err(_), Err(error @ (DdlError::Connect(_) | DdlError::Restart { .. }))) => Err(error),
+            (Err(_), Err(error)) if error.is_lost_server() => Err(error),
             (Err((database, why)), result) => {
                 Err(DdlError::NotDropped { database, why, ended: result.err().map(Box::new) })
             }
