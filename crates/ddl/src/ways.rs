@@ -3,6 +3,7 @@
 use std::collections::BTreeSet;
 
 use crate::find::{Class, WorkKind};
+use crate::objects::ObjectKind;
 use crate::outcome::{Attached, Effects, View};
 use crate::parts::{Act, Acts, Parts};
 use crate::script::Statement;
@@ -20,6 +21,10 @@ const RULES_BESIDE: &str =
 /// The same of SET NOT NULL.
 const NOT_NULL_BESIDE: &str =
     "; and for SET NOT NULL, first add a CHECK constraint NOT VALID, and validate it in a later transaction";
+
+/// Of a primary key on the partitions.
+const NOT_NULL_OF_PARTITIONS: &str = "; each partition then has NOT NULL constraints of its own on the columns of the key, beside those that it inherits: to \
+                                      allow NULL later, DROP NOT NULL on the table, and after that on each partition";
 
 /// A better way of a statement, in words; none if none is known, or the statement blocks nobody on its own tables.
 pub fn better_way(found: &Effects, statement: &Statement) -> Option<String> {
@@ -68,7 +73,15 @@ fn building(found: &Effects, parts: &Parts<'_>, sql: &str) -> Option<String> {
         }
         (false, _) => return None,
     };
-    Some(format!("{way}{}", beside(&acts)))
+    let local = if keeps_not_null(found, parts) { NOT_NULL_OF_PARTITIONS } else { "" };
+    Some(format!("{way}{}{local}", beside(&acts)))
+}
+
+/// Whether the partitions keep NOT NULL constraints of their own after the better way of a primary key: from PostgreSQL 18 on, where NOT NULL is a
+/// constraint, ADD PRIMARY KEY USING INDEX on a partition makes those that it inherits its own (heap.c: `AdjustNotNullInheritance`).
+fn keeps_not_null(found: &Effects, parts: &Parts<'_>) -> bool {
+    let has_constraints = found.objects.all.iter().any(|one| one.kind == ObjectKind::NotNull);
+    found.is_partitioned && has_constraints && parts.primary_key().is_some()
 }
 
 /// The ways of other actions of the statement, which read the table, too.
@@ -285,6 +298,21 @@ mod tests {
         assert!(of(stored, Class::Rewrite, WorkKind::Rewrite, false).unwrap().contains("volatile default"));
         let guarded = "DO $$ BEGIN IF true THEN ALTER TABLE t ADD CONSTRAINT c CHECK (a > 0); END IF; END $$";
         assert!(scan(guarded).unwrap().starts_with("add the constraint NOT VALID"));
+    }
+
+    /// Before PostgreSQL 18, NOT NULL is no constraint. The objects of these effects have one.
+    #[test]
+    fn constraints_that_only_the_better_way_leaves_are_named() {
+        let of = |sql: &str, is_partitioned: bool, has_constraints: bool| {
+            let script = Script::read(sql, None).unwrap();
+            let mut found = Effects { is_partitioned, ..found(Class::IndexBuild, WorkKind::IndexBuild) };
+            found.objects.all.retain(|one| has_constraints || one.kind != ObjectKind::NotNull);
+            better_way(&found, &script.statements[0]).unwrap().contains("NOT NULL constraints of its own")
+        };
+        let key = "ALTER TABLE pt ADD PRIMARY KEY (a, b)";
+        assert!(of(key, true, true));
+        assert!(!of(key, false, true) && !of(key, true, false));
+        assert!(!of("ALTER TABLE pt ADD UNIQUE (a, b)", true, true));
     }
 
     /// Not of a table that a foreign key references.
