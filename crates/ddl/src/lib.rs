@@ -35,6 +35,7 @@
 //! use it. It must not know the command line or how a run document is saved.
 
 mod better;
+mod blind;
 mod blocking;
 mod combined;
 mod dependents;
