@@ -250,7 +250,7 @@ fn of_instead(instead: Option<Instead>) -> String {
     match instead {
         Some(Instead::Instance(major)) => format!(
             ", or fill another instance of pgrig's own PostgreSQL, and rehearse there: pgrig fill 1GB --pg-version {major} --instance \
-             pg{major}, then pgrig backup rehearse --instance pg{major}"
+             pg{major} --profile stock, then pgrig backup rehearse --instance pg{major} --profile stock"
         ),
         Some(Instead::Without(option)) => {
             format!(
@@ -395,8 +395,7 @@ mod tests {
         let said = old().to_string();
         assert!(said.contains("postgresql-client-18; if your release lacks"), "{said}");
         // The other instance is empty at first.
-        let filled =
-            "pgrig fill 1GB --pg-version 15 --instance pg15, then pgrig backup rehearse --instance pg15";
+        let filled = "pgrig fill 1GB --pg-version 15 --instance pg15 --profile stock, then pgrig backup rehearse --instance pg15 --profile stock";
         assert!(said.contains("apt.postgresql.org") && said.ends_with(filled), "{said}");
         assert!(old().of_fixed_version().to_string().ends_with("--bin DIR"));
         let said = old().of_forecast("--pg-version").to_string();

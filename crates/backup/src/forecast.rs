@@ -136,8 +136,8 @@ impl Rto {
     /// Its name for people.
     pub fn name(self) -> &'static str {
         match self {
-            Self::Keeps => "keeps",
-            Self::DoesNotKeep => "does not keep",
+            Self::Keeps => "meets",
+            Self::DoesNotKeep => "misses",
             Self::NotKnown => "not known",
         }
     }

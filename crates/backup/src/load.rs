@@ -61,6 +61,12 @@ impl Load {
         all
     }
 
+    /// The same transactions with other random numbers, after so many loads.
+    pub(crate) fn after(&self, loads: u64) -> Self {
+        let seed = self.request.seed.wrapping_add(loads);
+        Self { request: tps::Request { seed, ..self.request.clone() } }
+    }
+
     /// The same transactions for another time.
     pub(crate) fn lasting(&self, time: Duration) -> tps::Request {
         tps::Request { length: Length::Time(time), ..self.request.clone() }
@@ -179,6 +185,16 @@ mod tests {
         let names: Vec<&str> = tried.iter().map(|request| request.sources[0].name()).collect();
         assert_eq!(names, ["a.sql", "b.sql"]);
         assert!(tried.iter().all(|request| request.sources.len() == 1 && request.rate.is_none()));
+    }
+
+    #[test]
+    fn each_load_has_a_seed_of_its_own() {
+        let source = script::Source::file("a.sql", "SELECT 1", 1);
+        let request =
+            tps::Request { seed: u64::MAX, ..tps::Request::of(source, Length::Time(Duration::from_mins(1))) };
+        let load = Load { request };
+        let seeds = [0, 1, 2].map(|loads| load.after(loads).request.seed);
+        assert_eq!(seeds, [u64::MAX, 0, 1]);
     }
 
     #[test]

@@ -183,7 +183,7 @@ fn remedy(attempt: &Attempt<'_>, error: &ServerError) -> String {
                 .to_owned()
         }
         SqlState::INVALID_AUTHORIZATION_SPECIFICATION if error.message.starts_with("Peer authentication") => format!(
-            "; become the operating-system user \"{user}\", or connect by TCP with a password: -h localhost"
+            "; become the operating-system user \"{user}\", or connect over TCP with a password: -h localhost"
         ),
         SqlState::INVALID_AUTHORIZATION_SPECIFICATION if error.message.contains("valid client certificate") => {
             "; give a client certificate with sslcert=FILE and sslkey=FILE".to_owned()

@@ -19,14 +19,14 @@ impl<'a> Sessions<'a> {
     }
 
     /// A session without the timeouts that a role or database may have set: work takes as long
-    /// as it takes, and Ctrl-C ends it.
+    /// as it takes, and Ctrl-C ends it. It quotes names alike for all roles and databases.
     ///
     /// # Errors
     /// If the server cannot be reached.
     pub async fn open(&self) -> Result<Session, ConnectError> {
         let connection = self.target.connect().await?;
         let session = Session { connection };
-        session.run(include_str!("sql/no_timeouts.sql")).await?;
+        session.run(include_str!("sql/session.sql")).await?;
         Ok(session)
     }
 }

@@ -117,7 +117,7 @@ pub enum TpsError {
     PartsPooled,
     /// A standby has no NOTIFY.
     #[error(
-        "--merge sends the parts' documents through the server by NOTIFY, which a standby does not have: leave out --merge, and \
+        "--merge sends the parts' documents through the server with NOTIFY, which a standby does not have: leave out --merge, and \
          merge the parts' files (pgrig merge)"
     )]
     PartsOnStandby,

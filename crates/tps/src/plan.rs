@@ -36,10 +36,11 @@ impl Plan {
         Box::pin(async move { Self::parse(request)?.plan(connection).await })
     }
 
-    /// The same plan for a trial, whose parts synchronise again.
+    /// The same plan for a trial, whose parts synchronise again. Numbers of trials begin with 1.
     #[must_use]
     pub fn of_trial(&self, number: usize) -> Self {
         let mut plan = self.clone();
+        plan.request = plan.request.of_trial(number);
         if let Some(part) = &mut plan.request.part {
             part.trial = number;
         }

@@ -193,6 +193,14 @@ impl Part {
 }
 
 impl Request {
+    /// The same request with random numbers of its own for each trial; the first one has those of the seed. With those of an earlier trial, the
+    /// scripts would update the same rows, whose versions lie together since, and write fewer pages.
+    #[must_use]
+    pub(crate) fn of_trial(self, number: usize) -> Self {
+        let seed = self.seed.wrapping_add(number.saturating_sub(1) as u64);
+        Self { seed, ..self }
+    }
+
     /// Transactions of this script as pgbench runs them by default: one client, one thread, no rate, the simple protocol, vacuum first.
     /// The seed is 0.
     pub fn of(source: Source, length: Length) -> Self {
@@ -266,6 +274,13 @@ mod tests {
         assert_refused(|request| (request.part, request.vacuum) = (part(), true), "-n");
         let targets = || vec!["a".to_owned(), "b".to_owned()];
         assert_refused(|request| (request.targets, request.vacuum) = (targets(), true), "-n");
+    }
+
+    #[test]
+    fn each_trial_has_a_seed_of_its_own() {
+        let request = Request { seed: u64::MAX, ..Request::simple() };
+        let seeds = [1, 2, 3].map(|number| request.clone().of_trial(number).seed);
+        assert_eq!(seeds, [u64::MAX, 0, 1]);
     }
 
     #[test]

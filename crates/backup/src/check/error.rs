@@ -51,7 +51,7 @@ pub enum CheckError {
     },
     /// A tar file of a base backup in a form that another program has made.
     #[error(
-        "{path} is compressed or encrypted by a program that pgrig does not know: undo that in this directory, for example with xz -d, and check the \
+        "{path} is compressed or encrypted with a program that pgrig does not know: undo that in this directory, for example with xz -d, and check the \
          directory again", path = .path.display()
     )]
     Packed {
@@ -75,14 +75,18 @@ pub enum CheckError {
         /// The directory.
         path: PathBuf,
     },
-    /// One of the tar files of a base backup, or one without its manifest, from standard input.
-    #[error(
-        "{path} is a part of a base backup: give the directory that contains all its tar files and backup_manifest", path = named(.path)
-    )]
+    /// A part of a backup in a directory.
+    #[error("{path} is a part of a backup: give the directory that contains all of its files", path = .path.display())]
     Part {
         /// The file.
         path: PathBuf,
     },
+    /// A base backup from standard input.
+    #[error(
+        "standard input is a base backup as a tar file, which pgrig reads more than once: store it in a file, not compressed or by gzip, zstd or lz4 \
+         (xz -dc FILE > base.tar), and give the path of that; or the directory of all files, if there are several"
+    )]
+    Streamed,
     /// An archive or a manifest of a later version.
     #[error("{path} has format version {version}, which this pgrig does not know: update pgrig", path = named(.path))]
     TooNew {
@@ -144,6 +148,7 @@ impl Classified for CheckError {
             | Self::OtherDirectory { .. }
             | Self::DataDirectory { .. }
             | Self::Part { .. }
+            | Self::Streamed
             | Self::TooNew { .. }
             | Self::NeedsNoWal { .. }
             | Self::Changed { .. } => Class::Request,

@@ -108,7 +108,8 @@ impl Run<'_> {
         let target = &subject.target;
         let watch = self.watch("the load".to_owned(), subject.with_data(&self.scratch.work), None);
         let has_room = || watch.full().map_or(Ok(()), |full| Err(Trouble::from(full)));
-        let outcome = transactions::run(load, load.time(), target, has_room, None, self.stop).await?;
+        let outcome =
+            transactions::run(&self.next_load(load), load.time(), target, has_room, None, self.stop).await?;
         let since = now(target).await?;
         incremental::vacuum(target).await?;
         Ok(Kept {

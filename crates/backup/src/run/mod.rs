@@ -17,6 +17,7 @@ mod memberships;
 mod network;
 mod only;
 mod others;
+mod parts;
 pub(crate) mod pitr;
 mod point;
 mod postmaster;
@@ -206,6 +207,7 @@ pub async fn rehearse(
                 prober: None,
                 space,
                 others: RefCell::default(),
+                loads: Cell::new(0),
             };
             observer.stage("reading all tables, to compare their hashes with those of the restored tables");
             let source = Source::read(&target).await?;
@@ -289,6 +291,8 @@ struct Run<'a> {
     space: Option<ServerSpace>,
     /// The other databases of restored servers.
     others: RefCell<Others>,
+    /// Loads that were put on a server so far.
+    loads: Cell<u64>,
 }
 
 /// A backup that was restored, before it is a trial.

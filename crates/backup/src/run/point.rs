@@ -111,7 +111,9 @@ impl Run<'_> {
         check: &impl Fn() -> Result<(), Trouble>,
     ) -> Result<Point, Trouble> {
         let run = async |time, witness: &mut Witness| {
-            transactions::run(load, time, target, check, Some(witness), self.stop).await.map(drop)
+            transactions::run(&self.next_load(load), time, target, check, Some(witness), self.stop)
+                .await
+                .map(drop)
         };
         let (_, begin) = wal::position(target).await?;
         run(load.time(), &mut witness).await?;

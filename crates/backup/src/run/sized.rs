@@ -146,6 +146,7 @@ async fn work(
         prober: None,
         space: None,
         others,
+        loads: Cell::new(0),
     };
     let mut outcome = run.rounds(&subjects, observer).await?;
     let measured = run.under_load(largest, &mut outcome, observer).await;

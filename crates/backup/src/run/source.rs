@@ -1,11 +1,13 @@
 //! The database that is backed up: facts, the snapshot, and the content of its tables. Only read.
 
 use std::collections::BTreeSet;
+use std::ops::AddAssign;
 use std::path::PathBuf;
 
 use connect::{ConnectError, ResolvedAddress, Target};
 use server::Session;
 use server::quote::{qualified, shown};
+use tokio_postgres::Row;
 use tokio_postgres::error::SqlState;
 
 use crate::error::BackupError;
@@ -317,8 +319,29 @@ pub(crate) struct Table {
     /// Whether the role may not read all of them.
     pub(crate) is_hidden: bool,
     pub(crate) rows: i64,
-    /// Sums of two hashes of each row: the order does not matter, but each row counts as often as it is there.
-    pub(crate) hash: String,
+    pub(crate) hash: Hash,
+    /// The topmost table of which it is a partition by hash, over whose partitions a restore may distribute the rows anew.
+    pub(crate) family: Option<String>,
+}
+
+/// Sums of two hashes of each row: the order does not matter, but each row counts as often as it is there.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Hash(pub(crate) i128, pub(crate) i128);
+
+impl Hash {
+    /// That of a row of [`rows_of`].
+    fn of(row: &Row) -> Self {
+        let sum =
+            |name: &str| -> i128 { row.get::<_, &str>(name).parse().expect("a sum of 64-bit integers") };
+        Self(sum("first"), sum("second"))
+    }
+}
+
+impl AddAssign for Hash {
+    fn add_assign(&mut self, other: Self) {
+        self.0 += other.0;
+        self.1 += other.1;
+    }
 }
 
 impl Content {
@@ -336,14 +359,15 @@ impl Content {
             let name = qualified(row.get("schema"), row.get("name"));
             let (is_logged, is_hidden) = (row.get("logged"), !row.get::<_, bool>("permitted"));
             let is_read = !is_hidden && row.get("readable");
-            if !is_read {
-                tables.push(Table { name, is_logged, is_read, is_hidden, rows: 0, hash: String::new() });
-                continue;
+            let family =
+                row.get::<_, Option<&str>>("family_schema").zip(row.get::<_, Option<&str>>("family"));
+            let family = family.map(|(schema, name)| qualified(schema, name));
+            let (mut rows, mut hash) = (0, Hash::default());
+            if is_read {
+                let found = session.row(&rows_of(&name, row.get("columns")), &[]).await?;
+                (rows, hash) = (found.get("rows"), Hash::of(&found));
             }
-            let columns: &str = row.get("columns");
-            let found = session.row(&rows_of(&name, columns), &[]).await?;
-            let (rows, hash) = (found.get("rows"), found.get("hash"));
-            tables.push(Table { name, is_logged, is_read, is_hidden, rows, hash });
+            tables.push(Table { name, is_logged, is_read, is_hidden, rows, hash, family });
         }
         let large = LargeObjects::read(session).await?;
         let valid = session.rows(include_str!("../sql/constraints.sql"), &[]).await?;
@@ -382,7 +406,8 @@ impl Content {
 /// constant does not keep it from using parallel workers (planner.c: `limit_needed`).
 fn rows_of(table: &str, columns: &str) -> String {
     format!(
-        "SELECT count(*) AS rows, coalesce(sum(hashtextextended(r, 0)), 0) || '/' || coalesce(sum(hashtextextended(r, 4711)), 0) AS hash \
+        "SELECT count(*) AS rows, coalesce(sum(hashtextextended(r, 0)), 0)::text AS first, \
+                coalesce(sum(hashtextextended(r, 4711)), 0)::text AS second \
          FROM (SELECT ROW({columns})::text COLLATE \"C\" AS r FROM ONLY {table} AS t OFFSET bigint '0') AS rows"
     )
 }

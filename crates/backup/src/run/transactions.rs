@@ -9,6 +9,7 @@ use server::Session;
 use server::quote::identifier;
 use tps::{End, Outcome, Second, TpsError};
 
+use super::Run;
 use super::point::Witness;
 use super::step::{LOOK, Trouble};
 use crate::error::BackupError;
@@ -68,6 +69,16 @@ pub(super) fn of_trouble(load: &Load, trouble: Trouble) -> BackupError {
     match trouble {
         Trouble::Run(error) => error,
         Trouble::Way(why) => BackupError::Load { script: load.script(), why, class: Class::Machine },
+    }
+}
+
+impl Run<'_> {
+    /// The load with random numbers that no load of the rehearsal had. With those of an earlier load it would update the same rows, whose
+    /// versions lie together since, and write few whole pages of WAL.
+    pub(super) fn next_load(&self, load: &Load) -> Load {
+        let loads = self.loads.get();
+        self.loads.set(loads + 1);
+        load.after(loads)
     }
 }
 

@@ -53,8 +53,15 @@ impl Run<'_> {
         let watch = self.watch_receiver(directory, subject);
         let receiver = Receiver::start((&self.plan.programs, target), directory, watch, None).await?;
         let (first, before) = begin(target).await?;
-        let outcome =
-            transactions::run(load, load.time(), target, || receiver.check(), None, self.stop).await?;
+        let outcome = transactions::run(
+            &self.next_load(load),
+            load.time(),
+            target,
+            || receiver.check(),
+            None,
+            self.stop,
+        )
+        .await?;
         let (end, after) = position(target).await?;
         let bytes = after.saturating_sub(before);
         let last = receiver.complete(target).await?;

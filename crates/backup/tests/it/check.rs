@@ -70,6 +70,33 @@ fn assert_undamaged(made: &Made) {
     }
 }
 
+/// pg_basebackup --pgdata=- writes it at the end of the tar file.
+#[test]
+fn a_manifest_within_the_tar_file_of_a_directory_is_used() {
+    if !require(Need::Clients) {
+        return;
+    }
+    let made = Made::new();
+    let directory = made.path("stored");
+    fs::create_dir(&directory).unwrap();
+    let tar = directory.join("base.tar");
+    let mut command = made.command("pg_basebackup");
+    command.args(["--pgdata=-", "--format=tar", "--wal-method=fetch", "--checkpoint=fast"]);
+    assert!(command.stdout(File::create(&tar).unwrap()).status().unwrap().success());
+    let found = checked(&directory).unwrap();
+    assert_eq!(found.verdict(), Verdict::Whole, "{found:#?}");
+    let whole = fs::read(&tar).unwrap();
+    let mut flipped = whole.clone();
+    let table = whole.len() / 4;
+    flipped[table] ^= 1;
+    fs::write(&tar, flipped).unwrap();
+    assert_eq!(checked(&directory).unwrap().verdict(), Verdict::Damaged);
+    fs::write(&tar, &whole[..table]).unwrap();
+    let found = checked(&directory).unwrap();
+    let cut: Vec<_> = found.damages.iter().filter(|damage| damage.to_string().contains("cut off")).collect();
+    assert_eq!(cut.len(), 1, "{found:#?}");
+}
+
 #[test]
 fn wal_that_is_kept_elsewhere_is_found_there() {
     if !require(Need::Clients) {

@@ -43,16 +43,30 @@ impl Distinct {
         true
     }
 
-    /// As many tuples as wanted: some from all over, if there are more; else those that repeat no key again and again.
+    /// Number of values that the key with the fewest has; none if there is no key.
+    pub(super) fn least(&self) -> Option<usize> {
+        self.0.iter().map(|key| key.taken.len()).min()
+    }
+
+    /// As many tuples as wanted: some from all over, if there are more, beside those that may repeat; else those again and again.
     pub(super) fn for_rows(&self, tuples: &[Tuple], wanted: usize) -> Vec<Tuple> {
-        if tuples.len() > wanted {
-            return (0..wanted).map(|number| tuples[number * tuples.len() / wanted].clone()).collect();
-        }
         let may_repeat = |tuple: &&Tuple| self.0.iter().all(|key| key.of(tuple).is_none());
-        let free: Vec<&Tuple> = tuples.iter().filter(may_repeat).collect();
+        let (free, bound): (Vec<&Tuple>, Vec<&Tuple>) = tuples.iter().partition(may_repeat);
+        if tuples.len() > wanted {
+            let rest = (free.len() * wanted / tuples.len()).max(wanted.saturating_sub(bound.len()));
+            let mut some = from_all_over(&free, rest);
+            some.extend(from_all_over(&bound, wanted.min(bound.len())));
+            some.sort();
+            return some;
+        }
         let more = wanted - tuples.len();
         tuples.iter().chain(free.into_iter().cycle().take(more)).cloned().collect()
     }
+}
+
+/// So many of these tuples, evenly distributed.
+fn from_all_over(tuples: &[&Tuple], wanted: usize) -> Vec<Tuple> {
+    (0..wanted).map(|number| tuples[number * tuples.len() / wanted].clone()).collect()
 }
 
 impl Unique {
@@ -88,5 +102,8 @@ mod tests {
         let with_null: Vec<Tuple> = tuples.into_iter().chain([vec![None]]).collect();
         let repeated = distinct.for_rows(&with_null, 2_000);
         assert_eq!(repeated.iter().filter(|tuple| tuple[0].is_none()).count(), 1_000);
+        // NULL takes the place of no value that the rows need.
+        let values = distinct.for_rows(&with_null, 1_000);
+        assert_eq!(values.iter().filter(|tuple| tuple[0].is_some()).count(), 1_000);
     }
 }

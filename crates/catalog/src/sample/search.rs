@@ -158,7 +158,8 @@ impl Sampling<'_> {
             let has_variety =
                 !together.has_keys && round + 1 >= ROUNDS_FOR_VARIETY && accepted.len() >= VARIETY;
             let is_exhausted = passed > 0 && more < passed / 20;
-            let has_enough = accepted.len() >= enough || has_variety;
+            let reached = distinct.least().unwrap_or(accepted.len());
+            let has_enough = reached >= enough || has_variety;
             if found.is_cut_short || has_enough || is_mixed && is_exhausted {
                 break;
             }

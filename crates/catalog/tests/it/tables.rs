@@ -255,6 +255,7 @@ fn odd_tables() {
                      EXECUTE format('ALTER DATABASE %I SET DateStyle = ''German''', current_database());
                      EXECUTE format('ALTER DATABASE %I SET TimeZone = ''America/New_York''', current_database());
                      EXECUTE format('ALTER DATABASE %I SET IntervalStyle = ''sql_standard''', current_database());
+                     EXECUTE format('ALTER DATABASE %I SET quote_all_identifiers = on', current_database());
                      EXECUTE format('ALTER DATABASE %I SET search_path = ''''', current_database());
                  END$$;
                  CREATE EXTENSION citext;

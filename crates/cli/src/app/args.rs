@@ -365,8 +365,8 @@ pub(crate) enum ServerAction {
     Restart(InstanceName),
     /// Show all instances, or the one that --instance names
     ///
-    /// For a stopped instance, status shows the profile and the settings that the next `server start` will use. `ddl`, and `testdb
-    /// bench` without --instance, start an instance with the profile stock, and leave these settings as they are.
+    /// For a stopped instance, status shows the profile and the settings that the next `server start` will use. For the instances ddl and
+    /// testdb-bench, it shows stock: `ddl` and `testdb bench` start them with this profile.
     Status {
         /// Show only this instance [default: all]
         #[arg(long, value_name = "NAME")]

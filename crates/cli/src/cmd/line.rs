@@ -61,8 +61,8 @@ use crate::cmd::tps::args::TpsArgs;
         2    the command line or your own SQL is wrong, an --instance does not\n       \
         exist, or the request is impossible\n  \
         3    a condition of --fail-if is true, a judged figure has a verdict of\n       \
-        --fail-on, no way of backup rehearse is known to restore within --rto,\n       \
-        or backup check finds damage or restore errors\n  \
+        --fail-on, no --way of backup rehearse is certain to restore within\n       \
+        --rto, or backup check finds damage or restore errors\n  \
         130  interrupted"
 )]
 pub(crate) struct Cli {

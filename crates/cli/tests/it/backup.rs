@@ -8,7 +8,7 @@ use std::process::{Command, Stdio};
 use nix::sys::signal::Signal;
 use testkit::{Need, assert_says, require, until};
 
-use crate::support::{Rig, Running};
+use crate::support::{Ran, Rig, Running};
 
 /// Processes that name this directory.
 pub(crate) fn processes_of(directory: &str) -> Vec<String> {
@@ -100,11 +100,11 @@ fn a_rehearsal_is_recorded_and_interrupted_or_killed_it_leaves_nothing() {
     };
     let kept = of_rto("2h");
     assert_eq!(kept.code, Some(0), "{kept:#?}");
-    assert_says(&kept.stdout, &["  keeps: plain:none ("]);
+    assert_says(&kept.stdout, &["  meets: plain:none ("]);
     assert!(!kept.stdout.contains("lookups"), "{kept:#?}");
     let missed = of_rto("1ms");
     assert_eq!(missed.code, Some(3), "{missed:#?}");
-    assert_says(&missed.stdout, &["does not keep: plain:none ("]);
+    assert_says(&missed.stdout, &["  misses: plain:none ("]);
     assert_says(&missed.stderr, &["no way restores this database within"]);
 
     let explained = rig.done(&format!("backup rehearse --explain -d {}", server.url));
@@ -211,4 +211,22 @@ fn handles(pid: u32, signal: Signal) -> bool {
     let status = fs::read_to_string(format!("/proc/{pid}/status")).unwrap();
     let caught = status.lines().find_map(|line| line.strip_prefix("SigCgt:")).unwrap();
     u64::from_str_radix(caught.trim(), 16).unwrap() >> (signal as i32 - 1) & 1 == 1
+}
+
+/// The manifest comes last in a tar file.
+#[test]
+fn a_base_backup_from_standard_input_is_to_be_stored_first() {
+    let rig = Rig::new();
+    let mut header = b"backup_label".to_vec();
+    header.resize(1024, 0);
+    let file = rig.home.path().join("base.tar");
+    fs::write(&file, header).unwrap();
+    let mut command = rig.command("backup check -");
+    command.stdin(fs::File::open(&file).unwrap());
+    let ran = Ran::from(command.output().unwrap());
+    assert_eq!(ran.code, Some(2), "{ran:#?}");
+    assert_says(
+        &ran.stderr,
+        &["standard input is a base backup as a tar file", "store it in a file", "give the path of that"],
+    );
 }

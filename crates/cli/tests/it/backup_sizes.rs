@@ -42,7 +42,7 @@ fn a_forecast_is_recorded_and_the_time_of_a_restore_decides_the_exit_status() {
         &["measured", "forecast for 60.0 MB", "RTO 1.00 ms", "disk: the peak of disk space"],
     );
     assert!(!missed.stdout.contains("by the forecast values"), "one way alone: {}", missed.stdout);
-    assert_says(&missed.stderr, &["no way is known to restore within", "artificial", "time       about"]);
+    assert_says(&missed.stderr, &["no --way is certain to restore within", "artificial", "time       about"]);
 }
 
 /// At a size that is measured, each figure is known.

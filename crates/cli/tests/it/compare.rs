@@ -232,8 +232,8 @@ fn commands_in_turn_are_judged_as_their_saved_runs_are() {
     let ran = run_ab(&rig, &options, &[&little, &much]);
     assert_eq!(ran.code, Some(3), "{ran:#?}");
     assert!(last_line(&ran).starts_with("verdict: regressed: tps (-"), "{ran:#?}");
-    let costs = ran.stdout.lines().find_map(|line| line.strip_prefix("per transaction: ")).unwrap();
-    assert!(costs.split(", ").any(|name| name == "client-cpu"), "{costs}");
+    let costs = ran.stdout.lines().find(|line| line.contains(" per transaction")).unwrap();
+    assert!(costs.contains("client-cpu"), "{costs}");
     // Sixty times the work shows at the look, with what the look may spend.
     let report: Value = serde_json::from_str(&fs::read_to_string(report).unwrap()).unwrap();
     assert_eq!((&report["rounds"], &report["rounds_planned"]), (&10.into(), &20.into()));

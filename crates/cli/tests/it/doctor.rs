@@ -108,7 +108,7 @@ fn each_verb_works_as_it_says() {
             ("reader", "no: reader lacks SELECT on 4 of 4 tables"),
             (
                 "writer",
-                "yes, by pg_dump; not by pg_basebackup: role writer may not replicate: run ALTER ROLE writer REPLICATION",
+                "yes, with pg_dump; not with pg_basebackup: role writer may not replicate: run ALTER ROLE writer REPLICATION",
             ),
         ] {
             let shown = rig.done(&format!("doctor -d {}", url(role))).stdout;

@@ -14,7 +14,12 @@ const ELSEWHERE: [(&str, &str); 4] = [
     ("testdb serve", "serves until Ctrl-C: testdb_serve.rs sends its requests"),
 ];
 /// Examples that use the results of an earlier command: a part of them, and what a reader has done before.
-const BEFORE: [(&str, &str); 5] = [
+const BEFORE: [(&str, &str); 7] = [
+    (
+        "pgrig completions",
+        "HOME=$PWD && mkdir -p ~/.local/share/bash-completion/completions ~/.zfunc ~/.config/fish/completions",
+    ),
+    ("pgrig man", "HOME=$PWD"),
     ("--append", "pgrig fill -q --scale 1"),
     ("tps -S -c 8 -T 1 mydb", "pgrig fill -q --scale 1 -d mydb --drop"),
     ("runs export", "rm -f ./*.runs.json"),

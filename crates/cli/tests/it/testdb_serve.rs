@@ -11,6 +11,14 @@ use crate::support::lending::{Lending, SCHEMA, Service, name};
 use testkit::until_some as until;
 
 #[test]
+fn a_port_without_a_server_may_be_meant_as_that_of_the_service() {
+    let rig = Rig::new();
+    let ran = rig.run("testdb serve -p 59999");
+    assert_eq!(ran.code, Some(1), "{ran:#?}");
+    assert!(ran.stderr.contains("give --listen 127.0.0.1:59999"), "{ran:#?}");
+}
+
+#[test]
 fn two_hundred_at_once_get_one_each() {
     for version in ["13", "18"] {
         let rig = Rig::new();

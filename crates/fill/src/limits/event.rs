@@ -166,7 +166,7 @@ impl fmt::Display for StopReason {
                 let (free, reserved, needed) = (bytes(*free), reserved(*kept, because), bytes(*needed));
                 write!(
                     f,
-                    "no room for more on {volume}: when the load ended, {free} were free{reserved}; the next chunk and \
+                    "no room for more on {volume}: {free} were free at the end of the load{reserved}; the next chunk and \
                      later steps need {needed}"
                 )
             }

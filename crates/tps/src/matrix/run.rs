@@ -128,7 +128,7 @@ impl<'a> Bench<'a> {
             let number = number + 1;
             self.observer.preparing(number, cell);
             let (target, ready) =
-                self.unless_stopped(number, async |bench| bench.prepare(cell).await).await?;
+                self.unless_stopped(number, async |bench| bench.prepare(number, cell).await).await?;
             let stopped = self.stopped.clone();
             let trial = ReadyTrial { number, cell, target: &target, plan: &ready, stopped };
             let outcome = measure(trial).await?;
@@ -196,7 +196,7 @@ impl<'a> Bench<'a> {
 
     /// Sets the cell's settings, checks them, and brings the server into the same state before each
     /// trial.
-    async fn prepare(&mut self, cell: &Cell) -> Result<(Target, Plan), MatrixError> {
+    async fn prepare(&mut self, number: usize, cell: &Cell) -> Result<(Target, Plan), MatrixError> {
         self.restart_for(cell).await?;
         if let Some(changer) = &self.changer {
             changer.set(&self.plan.settings(cell, Effect::Reload)).await?;
@@ -205,7 +205,7 @@ impl<'a> Bench<'a> {
         let target = self.client_target(cell);
         let connection = target.connect().await?;
         self.assert_in_force(cell, &connection).await?;
-        let ready = Plan::new(&connection, cell.request(&self.plan.base)).await?;
+        let ready = Plan::new(&connection, cell.request(&self.plan.base).of_trial(number)).await?;
         for failure in ready.prepare(&connection).await? {
             self.observer.warn(&failure);
         }

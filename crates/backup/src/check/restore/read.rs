@@ -16,9 +16,6 @@ use crate::run::verify::{amcheck, check_of_index, other_collations};
 const OF_TABLE: usize = 20;
 /// Locked objects that are named.
 const LOCKED: usize = 5;
-/// Settings of the reading session.
-const SETTINGS: &str =
-    "SET default_transaction_read_only = off; SET row_security = off; SET jit = off; SET lock_timeout = 0";
 /// Beside prepared transactions, whose locks never end: a function of a constraint may read another table.
 const PATIENCE: &str = "SET lock_timeout = '1min'";
 /// Level of a lock for which each read waits.
@@ -170,7 +167,7 @@ impl<'a> Reading<'a> {
 
     /// Returns the text about locked objects, if there are some.
     async fn all(mut self, restored: &mut Restored) -> Result<Option<String>, ConnectError> {
-        self.session.run(SETTINGS).await?;
+        self.session.run(include_str!("../../sql/reading.sql")).await?;
         self.locks = locks(self.session).await?;
         if !self.locks.is_empty() {
             self.session.run(PATIENCE).await?;

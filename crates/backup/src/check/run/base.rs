@@ -179,7 +179,6 @@ pub(super) fn tars(run: &Run<'_>, outcome: &mut Outcome) -> Result<(), CheckErro
     outcome.recipe.form = Some(Form::BaseTar);
     let root = &run.plan.path;
     let ControlFlow::Continue(manifest) = manifest(run, outcome)? else { return Ok(()) };
-    let mut listed = ManifestCheck::new(manifest);
     let entries = fs::read_dir(root).map_err(|error| CheckError::read(root, error))?;
     let mut names: Vec<String> =
         entries.flatten().map(|entry| entry.file_name().to_string_lossy().into_owned()).collect();
@@ -220,7 +219,28 @@ pub(super) fn tars(run: &Run<'_>, outcome: &mut Outcome) -> Result<(), CheckErro
     if !archives.iter().any(|name| name.starts_with("base.tar")) {
         outcome.damage("base.tar", None, "it is missing");
     }
-    of_sources(run, &sources, &mut listed, outcome)
+    let manifest = match manifest {
+        None => manifest_inside(run, &sources, outcome)?,
+        known => ControlFlow::Continue(known),
+    };
+    let ControlFlow::Continue(manifest) = manifest else { return Ok(()) };
+    of_sources(run, &sources, &mut ManifestCheck::new(manifest), outcome)
+}
+
+/// The manifest in the tar file of the data directory, which has it if pg_basebackup wrote it to standard output.
+fn manifest_inside(
+    run: &Run<'_>,
+    sources: &[Source],
+    outcome: &mut Outcome,
+) -> Result<ControlFlow<(), Option<Manifest>>, CheckError> {
+    let base = sources.iter().find(|source| source.prefix.is_empty());
+    // Damage of the file is found again.
+    let inside = base.map(|base| base.look(run, &mut Outcome::default())).transpose()?.flatten();
+    let Some(bytes) = inside.and_then(|inside| inside.manifest) else {
+        return Ok(ControlFlow::Continue(None));
+    };
+    let found = run.watch.settle(outcome, MANIFEST, None, Manifest::read(&bytes))?;
+    Ok(found.map_or(ControlFlow::Break(()), |manifest| ControlFlow::Continue(Some(manifest))))
 }
 
 /// One tar file that holds all of it.
@@ -233,33 +253,27 @@ pub(super) fn one_tar(run: &Run<'_>, name: &str, outcome: &mut Outcome) -> Resul
         strip: String::new(),
         method: None,
     };
-    let (mut versions, mut manifests) = (Vec::new(), Vec::new());
-    let is_whole = source.read(run, outcome, |member, _| {
-        if let Some(prefix) = member.path.strip_suffix("PG_VERSION") {
-            versions.push(prefix.to_owned());
-        } else if let Some(prefix) = member.path.strip_suffix(MANIFEST) {
-            let mut bytes = Vec::new();
-            Read::take(&mut *member.content, LONGEST).read_to_end(&mut bytes)?;
-            manifests.push((prefix.to_owned(), bytes));
-        }
-        drain(member.content).map(drop)
-    })?;
-    if !is_whole {
-        return Ok(());
-    }
-    versions.sort_by_key(String::len);
-    let Some(strip) = versions.into_iter().next() else {
+    let Some(inside) = source.look(run, outcome)? else { return Ok(()) };
+    let Some(strip) = inside.root else {
         return Err(CheckError::OtherTar { path: path.clone() });
     };
-    let manifest = match manifests.into_iter().find(|(prefix, _)| *prefix == strip) {
+    let manifest = match inside.manifest {
         None => None,
-        Some((_, bytes)) => match run.watch.settle(outcome, MANIFEST, None, Manifest::read(&bytes))? {
+        Some(bytes) => match run.watch.settle(outcome, MANIFEST, None, Manifest::read(&bytes))? {
             Some(manifest) => Some(manifest),
             None => return Ok(()),
         },
     };
     source.strip = strip;
     of_sources(run, &[source], &mut ManifestCheck::new(manifest), outcome)
+}
+
+/// What a tar file tells of the backup in it.
+struct Inside {
+    /// The path of the data directory, empty or with `/` at its end; none without PG_VERSION.
+    root: Option<String>,
+    /// The manifest in this directory.
+    manifest: Option<Vec<u8>>,
 }
 
 /// A tar file, and the places of its members in the backup.
@@ -299,6 +313,28 @@ impl Source {
         // The checksum of the compression comes last.
         let read = read.and_then(|()| drain(&mut stream.content));
         Ok(run.watch.settle(outcome, &self.name, Some(at.get()), read)?.is_some())
+    }
+
+    /// Looks for the data directory and the manifest. None if the file is damaged.
+    fn look(&self, run: &Run<'_>, outcome: &mut Outcome) -> Result<Option<Inside>, CheckError> {
+        let (mut versions, mut manifests) = (Vec::new(), Vec::new());
+        let is_whole = self.read(run, outcome, |member, _| {
+            if let Some(prefix) = member.path.strip_suffix("PG_VERSION") {
+                versions.push(prefix.to_owned());
+            } else if let Some(prefix) = member.path.strip_suffix(MANIFEST) {
+                let mut bytes = Vec::new();
+                Read::take(&mut *member.content, LONGEST).read_to_end(&mut bytes)?;
+                manifests.push((prefix.to_owned(), bytes));
+            }
+            drain(member.content).map(drop)
+        })?;
+        if !is_whole {
+            return Ok(None);
+        }
+        versions.sort_by_key(String::len);
+        let root = versions.into_iter().next();
+        let in_root = manifests.into_iter().find(|(prefix, _)| root.as_ref() == Some(prefix));
+        Ok(Some(Inside { root, manifest: in_root.map(|(_, bytes)| bytes) }))
     }
 
     /// The place in the backup.

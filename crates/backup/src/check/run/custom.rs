@@ -54,7 +54,7 @@ pub(super) fn check(
 /// The parts without a checksum.
 pub(super) fn gaps(outcome: &mut Outcome, contents: &Contents) {
     if contents.method != Method::None {
-        outcome.kind = format!("{}, compressed by {}", outcome.kind, contents.method.name());
+        outcome.kind = format!("{}, compressed with {}", outcome.kind, contents.method.name());
     }
     outcome.recipe.encoding = Some(contents.encoding.clone());
     outcome.gap(TOC, DUMP_REMEDY);
@@ -65,7 +65,7 @@ pub(super) fn gaps(outcome: &mut Outcome, contents: &Contents) {
         }
         method => {
             let part = format!(
-                "the data of all tables and large objects: pg_dump compresses by {} without checksums",
+                "the data of all tables and large objects: pg_dump compresses with {} without checksums",
                 method.name()
             );
             outcome.gap(part, DUMP_REMEDY);

@@ -95,7 +95,7 @@ pub(super) fn check(run: &Run<'_>, outcome: &mut Outcome) -> Result<(), CheckErr
         Content::Archive => custom::check(run, &mut whole, &name, &at, outcome)?,
         Content::DumpTar => tar_dump::check(run, &mut whole, &name, &at, outcome)?,
         Content::Plain => plain::check(run, &mut whole, &name, &at, outcome)?,
-        Content::OtherTar if is_stream => return Err(CheckError::Part { path: path.clone() }),
+        Content::OtherTar if is_stream => return Err(CheckError::Streamed),
         Content::OtherTar => {
             drop(whole);
             return base::one_tar(run, &name, outcome);
@@ -135,7 +135,7 @@ fn kind(content: Content, method: Method) -> String {
     };
     match method {
         Method::None => name.to_owned(),
-        method => format!("{name}, compressed as a whole by {}", method.name()),
+        method => format!("{name}, compressed as a whole with {}", method.name()),
     }
 }
 

@@ -332,7 +332,7 @@ impl ManifestCheck {
         let more = if more > 0 { format!(" and {}", counted(more, "other link")) } else { String::new() };
         outcome.gap(
             format!("{first}{more}: a tar file has only the link, not the files to which it leads"),
-            "make the next backup by pg_basebackup, or let tar follow links: tar --dereference",
+            "make the next backup with pg_basebackup, or let tar follow links: tar --dereference",
         );
     }
 

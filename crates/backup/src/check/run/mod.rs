@@ -29,7 +29,7 @@ const BUFFER: usize = 256 << 10;
 /// Bytes that tell a file's compression.
 const MAGIC: u64 = 8;
 /// Remedy for parts of a dump without a checksum.
-const DUMP_REMEDY: &str = "compress the next dump as a whole, by a program that adds a checksum: pg_dump --format=custom --compress=0 DBNAME | zstd > FILE";
+const DUMP_REMEDY: &str = "compress the next dump as a whole, with a program that adds a checksum: pg_dump --format=custom --compress=0 DBNAME | zstd > FILE";
 
 pub(super) fn check(plan: &Plan, watch: &Watch<'_>) -> Result<Outcome, CheckError> {
     let mut outcome = Outcome::default();

@@ -51,7 +51,7 @@ pub(super) fn check(
 ) -> Result<(), CheckError> {
     outcome.gap(
         "all of its text",
-        "compress the next dump by a program that adds a checksum: pg_dump DBNAME | zstd > FILE",
+        "compress the next dump with a program that adds a checksum: pg_dump DBNAME | zstd > FILE",
     );
     let mut script = Script::default();
     let mut reader = Reader::new(content);

@@ -11,10 +11,10 @@ const MOST_ROUNDS: i64 = 1000;
 const FIGURES: &str = "Judge these figures, separated by commas: tps,p99,wal. More figures need more rounds for a verdict \
                        [default: the list in pgrig compare --help]";
 
-/// Run pgrig commands in alternating rounds, and judge whether their results differ
+/// Run pgrig commands in turn, round by round, and judge whether their results differ
 ///
 /// Each round runs each COMMAND once, in random order. A slow phase of the machine then affects all commands alike. The first
-/// command is the baseline. pgrig compares every other command with the baseline, round by round, by an exact test. All COMMANDs
+/// command is the baseline. pgrig compares every other command with the baseline, round by round, with an exact test. All COMMANDs
 /// must have the same verb (fill, blockio, micro, tps or testdb bench); their options may differ: server, version, settings,
 /// script.
 #[derive(Debug, Args)]

@@ -42,8 +42,8 @@ pub(crate) enum BackupAction {
 #[derive(Debug, Args)]
 #[command(mut_arg("profile", |profile| profile.help(profile_help("the profile of the last `server start`, else bulk. A forecast always uses stock"))),
     after_help = "Ways:\n  \
-    plain:gzip=6             pg_dump, SQL; restored by psql\n  \
-    custom:zstd=3,jobs=4     pg_dump, one file; restored by pg_restore with 4 jobs\n  \
+    plain:gzip=6             pg_dump, SQL; restored with psql\n  \
+    custom:zstd=3,jobs=4     pg_dump, one file; restored with pg_restore, 4 jobs\n  \
     directory:lz4,jobs=4     pg_dump and pg_restore with 4 jobs\n  \
     base                     pg_basebackup, files of the whole server\n  \
     base-tar:client-gzip=1   pg_basebackup, tar files that the client compresses\n  \
@@ -54,7 +54,7 @@ pub(crate) enum BackupAction {
     replayed up to a point in time\n\n\
     Compressions: none, gzip, lz4, zstd. Without one: gzip for custom and\n\
     directory, as for pg_dump; none for the others.\n\n\
-    Other tools: pgrig runs the commands by sh -c, with libpq's variables\n\
+    Other tools: pgrig runs the commands with sh -c, with libpq's variables\n\
     (PGHOST, PGPORT, PGUSER, PGDATABASE, PGPASSWORD) set for the database.\n\
     Each of these becomes one quoted word:\n  \
     {backup}    directory of the backup; empty before the backup\n  \
@@ -119,7 +119,7 @@ pub(crate) struct RehearseArgs {
 
 /// Check whether a backup is whole: read all of it, and compare each checksum
 ///
-/// pgrig reads dumps that pg_dump (plain, custom, directory, tar) and pg_dumpall wrote, also compressed by gzip, zstd or lz4, and base backups
+/// pgrig reads dumps that pg_dump (plain, custom, directory, tar) and pg_dumpall wrote, also compressed with gzip, zstd or lz4, and base backups
 /// of pg_basebackup (plain files and tar). Without --restore, it needs no server and no client programs, and writes nothing.
 ///
 /// The verdict is "whole", "no damage found" or "damaged" (see below).

@@ -26,7 +26,7 @@ use crate::app::conduct::{self, Begun, Recording, RunEnd, Shown, on_server};
 use crate::app::failure::{BadResult, Failure};
 use crate::app::interrupt::interrupted;
 use crate::app::json;
-use crate::app::printer::Printer;
+use crate::app::printer::{Printer, first_paragraph};
 use crate::app::steps::ShownSteps;
 use crate::app::target::Chosen;
 use crate::app::version::VERSION;
@@ -103,11 +103,12 @@ async fn rehearse(
                 results.push(rto::text(&outcome, &plan, rto));
                 judgement = judgement.and_then(|()| rto::check(&outcome, &plan, rto));
             }
-            RunEnd { outcome: Some(results), result: judgement }
+            let reminder = results.first().map(|table| first_paragraph(table).to_owned());
+            RunEnd { outcome: Some(Shown { results, reminder, ..Shown::default() }), result: judgement }
         }
         (result, _) => RunEnd { outcome: None, result: result.map(drop).map_err(Failure::from) },
     };
-    recording.conclude(end, Some(chosen), printer, async |results, _| Ok(Shown::of(results))).await
+    recording.conclude(end, Some(chosen), printer, async |shown, _| Ok(shown)).await
 }
 
 /// A way that failed, or that was cut short, makes the command fail, whatever the others did.

@@ -20,7 +20,7 @@ pub(super) fn parts(outcome: &Outcome) -> Option<String> {
     }
     groups.sort_by_key(|group| (group[0].way.to_string(), group[0].at.map(|at| at.bytes)));
     groups.first()?;
-    let header = ["way", "data", "base", "WAL", "restore", "replay", "of", "a second"];
+    let header = ["way", "data", "base", "WAL", "restore", "replay", "replayed", "per second"];
     let mut table = new_table(&header);
     let (mut before, mut after) = (0, 0);
     for group in &groups {

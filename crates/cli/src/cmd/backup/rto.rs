@@ -12,10 +12,10 @@ use crate::app::numbers::duration;
 /// Trials with which a median has an interval.
 const SIX: u32 = 6;
 
-/// The ways that keep the time, and those that do not.
+/// The ways that meet the time, and those that miss it.
 pub(super) fn text(outcome: &Outcome, plan: &Plan, rto: Duration) -> String {
-    let (kept, missed): (Vec<Summary>, Vec<Summary>) =
-        outcome.summaries(&plan.ways).into_iter().partition(|way| keeps(way, rto));
+    let (met, missed): (Vec<Summary>, Vec<Summary>) =
+        outcome.summaries(&plan.ways).into_iter().partition(|way| meets(way, rto));
     let named = |ways: &[Summary]| {
         let each = ways.iter().map(|way| format!("{} ({})", way.way, time(way.restore.interval.high)));
         each.collect::<Vec<_>>().join(", ")
@@ -25,10 +25,10 @@ pub(super) fn text(outcome: &Outcome, plan: &Plan, rto: Duration) -> String {
     } else if outcome.cut_short.is_empty() {
         "the upper end of the interval"
     } else {
-        "the upper end of the interval, or with fewer than six trials by the slowest restore"
+        "the upper end of the interval, or with fewer than six trials the slowest restore"
     };
-    let mut text = format!("\nrestore within {} (--rto), by {by}", duration(rto));
-    for (verdict, ways) in [("keeps", &kept), ("does not keep", &missed)] {
+    let mut text = format!("\nrestore within {} (--rto), judged by {by}", duration(rto));
+    for (verdict, ways) in [("meets", &met), ("misses", &missed)] {
         if !ways.is_empty() {
             let _ = write!(text, "\n  {verdict}: {}", named(ways));
         }
@@ -36,15 +36,15 @@ pub(super) fn text(outcome: &Outcome, plan: &Plan, rto: Duration) -> String {
     text
 }
 
-/// Fails if no way keeps it.
+/// Fails if no way meets it.
 pub(super) fn check(outcome: &Outcome, plan: &Plan, rto: Duration) -> Result<(), Failure> {
-    if outcome.summaries(&plan.ways).iter().any(|way| keeps(way, rto)) {
+    if outcome.summaries(&plan.ways).iter().any(|way| meets(way, rto)) {
         return Ok(());
     }
     let text = format!("no way restores this database within {} (--rto)", duration(rto));
     Err(BadResult::Missed(vec![text]).into())
 }
 
-fn keeps(way: &Summary, rto: Duration) -> bool {
+fn meets(way: &Summary, rto: Duration) -> bool {
     way.restore.interval.high <= rto.as_secs_f64()
 }

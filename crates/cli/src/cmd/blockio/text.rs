@@ -47,10 +47,10 @@ pub(crate) fn plan(plan: &Plan, survey: &Survey) -> String {
         "evicts",
         match &plan.eviction {
             Eviction::Extension { schema } => {
-                format!("the table from shared_buffers, by pg_buffercache in schema {schema}")
+                format!("the table from shared_buffers, with pg_buffercache in schema {schema}")
             }
             Eviction::CreateExtension => {
-                "the table from shared_buffers, by pg_buffercache, created for this run".to_owned()
+                "the table from shared_buffers, with pg_buffercache, created for this run".to_owned()
             }
             Eviction::None { because } => format!("nothing: {because}"),
         },

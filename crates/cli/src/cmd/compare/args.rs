@@ -12,8 +12,8 @@ const FIGURES: &str = "Judge these figures, separated by commas: tps,p99,wal. Mo
 /// Compare saved runs: improved, regressed, no change or inconclusive
 ///
 /// A verdict other than inconclusive needs enough runs. If both sides have the same number of runs, each side needs four runs for
-/// one judged figure (tps, a latency, a time …), five for two to six figures, and more for more figures. For --paired, see pgrig ab
-/// --help. With fewer runs, compare prints the differences, and the verdict is inconclusive. Trials of one
+/// one judged figure (tps, a latency, a time …), five for two to six figures, and more for more figures. With --paired, each side
+/// needs six runs for one figure, and seven for two or three (see pgrig ab --help). With fewer runs, compare prints the differences, and the verdict is inconclusive. Trials of one
 /// run do not count, because they share the state of the machine.
 #[derive(Debug, Args)]
 #[command(
@@ -28,15 +28,15 @@ const FIGURES: &str = "Judge these figures, separated by commas: tps,p99,wal. Mo
         testdb bench   total time\n  \
         ddl            time, class and strongest lock of each statement\n  \
         backup         size, backup time and restore time of each --way\n\n\
-        compare never uses incomplete runs of a label. It refuses an incomplete run that you name by id, file or latest, and runs that differ \
-        in server version, settings, machine, transport (Unix socket, TCP or TLS), or an option that affects the measurement; with --anyway, it \
-        accepts both. It names each difference. A machine that becomes slower between two series of runs looks like a change; pgrig ab avoids \
+        compare never uses incomplete runs of a label. Without --anyway, it refuses an incomplete run that you name by id, file or latest, and \
+        runs that differ in server version, settings, machine, transport (Unix socket, TCP or TLS), or an option that affects the measurement; \
+        the error lists the differences. With --anyway, it compares these runs, and lists the differences in notes. A machine that becomes slower between two series of runs looks like a change; pgrig ab avoids \
         this, since it runs both sides in turn.\n\n{RUN}\n\n\
         Examples:\n  \
         pgrig tps -T 30 --label before           # five times, before the change\n  \
         pgrig tps -T 30 --label after            # five times, after it\n  \
         pgrig compare before after --fail-on regressed\n  \
-        pgrig compare latest:tps~1 latest:tps    # one run each: inconclusive\n")
+        pgrig compare latest:tps~1 latest:tps    # same options; inconclusive\n")
 )]
 pub(crate) struct CompareArgs {
     /// Runs to compare with (see RUN below)

@@ -17,7 +17,7 @@ use crate::app::failure::{BadResult, Context, Failure, Usage};
 use crate::app::json;
 use crate::app::output::{Existing, refuse_unwritable};
 use crate::app::plain::plain;
-use crate::app::printer::Printer;
+use crate::app::printer::{OutputPosition, Printer};
 use crate::app::runs::{Labelled, Selection};
 use crate::cmd::compare::args::{CompareArgs, Format, JudgeArgs};
 use crate::cmd::compare::effects::Changed;
@@ -44,7 +44,11 @@ pub(crate) fn run(arguments: &CompareArgs, printer: &Printer) -> Result<(), Fail
     }
     let named = [sides.baseline(), sides.candidate()].map(text::origin);
     let as_text = || text::comparison(&sides, &comparison, &arguments.judge);
+    let place = OutputPosition::here();
     show("pgrig compare", [&named[0], &named[1]], &sides, &comparison, &arguments.judge, as_text, printer)?;
+    if matches!(arguments.judge.format, Format::Text) {
+        printer.remind(place, &text::figures(&comparison))?;
+    }
     if let Some(name) = &arguments.judge.json {
         save(name, &document(&sides, &comparison, &arguments.judge))?;
     }

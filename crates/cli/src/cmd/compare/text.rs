@@ -122,14 +122,20 @@ fn per_transaction(comparison: &Comparison) -> String {
     for figure in comparison.compared.iter().map(|one| &one.figure).filter(|one| units.contains(&one.unit)) {
         let name = match figure.name.split_once('-') {
             Some(("disk", _)) => "disk-…",
-            Some(("wait", _)) => "wait-… (samples of the sessions in that state)",
+            Some(("wait", _)) => "wait-…",
             _ => figure.name.as_str(),
         };
         if !names.contains(&name) {
             names.push(name);
         }
     }
-    if names.is_empty() { String::new() } else { format!("per transaction: {}\n", names.join(", ")) }
+    let Some((last, first)) = names.split_last() else { return String::new() };
+    let listed =
+        if first.is_empty() { (*last).to_owned() } else { format!("{} and {last}", first.join(", ")) };
+    let verb = if first.is_empty() && !last.ends_with('…') { "is" } else { "are" };
+    let samples =
+        if names.contains(&"wait-…") { "; wait-… counts samples of sessions in that state" } else { "" };
+    format!("{listed} {verb} per transaction{samples}\n")
 }
 
 /// The name of a figure as people read it.

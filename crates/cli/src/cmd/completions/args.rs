@@ -5,13 +5,13 @@ use clap_complete::Shell;
 
 /// Print a script that completes pgrig's commands and options in a shell
 ///
-/// Write the script into the directory from which your shell loads completions. PowerShell: add `pgrig completions
+/// Write the script into the directory from which your shell loads completions; the directory must exist. PowerShell: add `pgrig completions
 /// powershell | Out-String | Invoke-Expression` to the profile.
 #[derive(Debug, Args)]
 #[command(after_help = "Examples:\n  \
-    pgrig completions bash > pgrig         # for bash-completion\n  \
-    pgrig completions zsh > _pgrig         # for a directory of fpath\n  \
-    pgrig completions fish > pgrig.fish    # for ~/.config/fish/completions")]
+    pgrig completions bash > ~/.local/share/bash-completion/completions/pgrig\n  \
+    pgrig completions zsh > ~/.zfunc/_pgrig      # a directory of fpath\n  \
+    pgrig completions fish > ~/.config/fish/completions/pgrig.fish")]
 pub(crate) struct CompletionsArgs {
     /// Shell that reads the script
     #[arg(value_enum, value_name = "SHELL")]

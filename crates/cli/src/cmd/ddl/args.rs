@@ -29,7 +29,7 @@ const INSTANCE: &str = "Measure on this instance of pgrig's own PostgreSQL; crea
                         instance called ddl]";
 
 /// Help of --locale.
-const LOCALE: &str = "Locale of the database, which decides on the order of texts, and on whether an index serves LIKE: en_US.UTF-8, icu:de-AT, builtin:C.UTF-8 \
+const LOCALE: &str = "Locale of the database. It determines the sort order of texts, and whether LIKE can use an ordinary index: en_US.UTF-8, icu:de-AT, builtin:C.UTF-8 \
                       [default: that of the original, which a model has, too; with --schema-file, C, or with --scratch that of the server]";
 
 /// Measure the effects of a migration on your tables: scans, rewrites, locks, WAL
@@ -40,8 +40,16 @@ const LOCALE: &str = "Locale of the database, which decides on the order of text
 /// migration on the database that -d names.
 #[derive(Clone, Debug, Args)]
 #[command(mut_arg("instance", |instance| instance.help(INSTANCE)), mut_arg("profile", |profile| profile.help(profile_help("stock"))),
-    after_help = "Classes: catalog only, wait, scan, scan of another table,\n\
-    scan of several tables, rows, index build, copy, rewrite.\n\n\
+    after_help = "Classes, the lightest first (quote names with blanks: 'class=catalog only'):\n  \
+    catalog only            changes catalogs, and reads no whole table\n  \
+    wait                    waits for other transactions, and does nothing else\n  \
+    scan                    reads a whole table\n  \
+    scan of another table   reads a whole table that the statement does not name\n  \
+    scan of several tables  reads several whole tables\n  \
+    rows                    inserts, updates or deletes rows\n  \
+    index build             builds an index of a table with rows\n  \
+    copy                    copies files to another tablespace\n  \
+    rewrite                 writes a table anew\n\n\
     Examples:\n  \
     pgrig ddl migration.sql -d shop\n  \
     pgrig ddl migration.sql --schema-file app.sql\n  \
@@ -77,7 +85,7 @@ pub(crate) struct DdlArgs {
     #[arg(long, value_name = "N|TABLE=ROWS", value_parser = rows, conflicts_with = "size", help_heading = "Tables")]
     pub(crate) rows: Option<RowsArg>,
 
-    /// Forecast for tables and indexes of SIZE in total (the tables that the migration uses), or for individual tables:
+    /// Forecast for this total SIZE of the tables that the migration uses, with their indexes; or for individual tables:
     /// --size orders=500GB
     #[arg(long, value_name = "SIZE|TABLE=SIZE", value_parser = sizes, help_heading = "Tables")]
     pub(crate) size: Option<Sizes>,

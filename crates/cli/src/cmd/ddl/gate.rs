@@ -246,7 +246,10 @@ fn has_parts(found: &Effects) -> bool {
 /// measured, and one whose locks are not known passes no limit of locks.
 pub(crate) fn missed(gates: &[Gate], outcome: &Outcome) -> Vec<String> {
     lines(gates, outcome, |gate, one| {
-        let unchecked = || Some(format!("{gate} was not checked: {}", gate.unmeasured(one, outcome)?));
+        let unchecked = || {
+            let why = gate.unmeasured(one, outcome)?;
+            Some(format!("{gate} counts as true, because pgrig could not check it: {why}"))
+        };
         // Several conditions may have the same finding.
         gate.finding(one).map(|finding| format!("{finding} ({gate})")).or_else(unchecked)
     })
@@ -257,7 +260,7 @@ pub(crate) fn unlimited(gates: &[Gate], outcome: &Outcome) -> Vec<String> {
     lines(gates, outcome, |gate, one| {
         let text = || {
             format!(
-                "{gate} was not checked: the statement runs several transactions, and pgrig does not know how long it \
+                "{gate} does not apply: the statement runs several transactions, and pgrig does not know how long it \
                  holds each lock"
             )
         };

@@ -25,7 +25,7 @@ use crate::app::conduct::{self, Begun, RunEnd, Shown, on_server};
 use crate::app::failure::{BadResult, Failure, MachineFailure, Usage};
 use crate::app::interrupt::interrupted;
 use crate::app::json;
-use crate::app::printer::Printer;
+use crate::app::printer::{Printer, first_paragraph};
 use crate::app::steps::ShownSteps;
 use crate::app::target::Chosen;
 use crate::app::version::VERSION;
@@ -141,9 +141,10 @@ async fn measure(
         },
         async |outcome: Outcome, _| {
             let results = vec![text::outcome(&outcome)];
+            let reminder = Some(first_paragraph(&results[0]).to_owned());
             let mut hints = hints::of(&outcome, version);
             hints.extend(whole::hint(arguments, &outcome));
-            Ok(Shown { results, hints, leaves_nothing: true, ..Shown::default() })
+            Ok(Shown { results, hints, reminder, leaves_nothing: true, ..Shown::default() })
         },
     )
     .await

@@ -93,7 +93,7 @@ pub(crate) fn plan(plan: &Plan, request: &Request) -> String {
         );
     }
     for rule in plan.suited.iter().take(NAMED) {
-        let _ = write!(text, "\n  values       {}", cut(rule, 66));
+        let _ = write!(text, "\n  values       {}", cut(&suited(rule), 66));
     }
     for default in &plan.defaults {
         let _ = write!(text, "\n  values       {}", rowless::planned(default));
@@ -111,6 +111,15 @@ fn estimate(seconds: u64) -> String {
         "about {}, at speeds that pgrig assumes until it has measured; without the time that triggers, functions and DO take",
         rough(Duration::from_secs(seconds))
     )
+}
+
+/// A rule that the values satisfy: of a constraint of pgrig's own, the table and the condition.
+fn suited(rule: &str) -> String {
+    let parts = rule.split_once(" ADD CONSTRAINT pgrig_suits_");
+    let parts = parts.and_then(|(alter, rest)| Some((alter, rest.split_once(' ')?.1)));
+    let Some((alter, condition)) = parts else { return format!("satisfy {rule}") };
+    let of = alter.strip_prefix("ALTER TABLE ").unwrap_or_else(|| alter.trim_start_matches("ALTER "));
+    format!("of {} satisfy {condition}", of.replace('"', ""))
 }
 
 /// The table of statements, and the proof of each class.
@@ -234,6 +243,14 @@ pub(crate) fn cut(text: &str, most: usize) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn rules_of_values_are_shown_without_constraints_of_pgrigs_own() {
+        let rule = |alter: &str| suited(&format!("{alter} ADD CONSTRAINT pgrig_suits_0 CHECK (n < 9)"));
+        assert_eq!(rule(r#"ALTER TABLE "public"."t""#), "of public.t satisfy CHECK (n < 9)");
+        assert_eq!(rule("ALTER DOMAIN d"), "of DOMAIN d satisfy CHECK (n < 9)");
+        assert_eq!(suited("CREATE UNIQUE INDEX i ON t (n)"), "satisfy CREATE UNIQUE INDEX i ON t (n)");
+    }
 
     #[test]
     fn an_estimate_says_which_time_it_leaves_out() {

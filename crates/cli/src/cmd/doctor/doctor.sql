@@ -14,6 +14,10 @@ SELECT r.rolsuper AS is_superuser,
          WHERE n.nspname !~ '^pg_' AND n.nspname <> 'information_schema'
            AND has_schema_privilege(n.oid, 'CREATE')) AS a_schema,
        pg_has_role(current_user, 'pg_monitor', 'USAGE') AS may_monitor,
+       -- The role pg_checkpoint and privileges on settings exist from PostgreSQL 15 on.
+       r.rolsuper OR EXISTS (SELECT FROM pg_roles p
+                              WHERE p.rolname = 'pg_checkpoint' AND pg_has_role(p.oid, 'USAGE')) AS may_checkpoint,
+       current_setting('server_version_num')::int >= 150000 AS can_grant_settings,
        (SELECT count(*) FROM own_tables) AS tables,
        (SELECT count(*) FROM own_tables WHERE NOT has_any_column_privilege(oid, 'SELECT')) AS unreadable_tables,
        -- Of the tables of a model.

@@ -14,6 +14,9 @@ pub(super) struct Rights {
     may_create_schemas: bool,
     may_create_tables: bool,
     may_monitor: bool,
+    may_checkpoint: bool,
+    /// Whether the role may set `track_io_timing`.
+    may_time: bool,
     /// Whether the role may create tables in a schema that blockio has made.
     has_blockio_schema: bool,
     /// A schema in which it may create tables, quoted.
@@ -29,8 +32,17 @@ pub(super) struct Rights {
 impl Rights {
     pub(super) async fn ask(connection: &Connection) -> Result<Self, ConnectError> {
         let row = ask(connection, include_str!("doctor.sql"), &[]).await?;
+        let is_superuser: bool = row.get("is_superuser");
+        // PostgreSQL 13 and 14 lack the function, and the right.
+        let may_time: bool = if row.get("can_grant_settings") {
+            ask(connection, "SELECT has_parameter_privilege('track_io_timing', 'SET')", &[]).await?.get(0)
+        } else {
+            is_superuser
+        };
         Ok(Self {
-            is_superuser: row.get("is_superuser"),
+            is_superuser,
+            may_checkpoint: row.get("may_checkpoint"),
+            may_time,
             may_create_databases: row.get("may_create_databases"),
             may_create_schemas: row.get("may_create_schemas"),
             may_create_tables: row.get("may_create_tables"),
@@ -110,10 +122,7 @@ impl Rights {
                     None => format!("no: {grant}"),
                 }
             }
-            None if !self.is_superuser => {
-                "yes; without CHECKPOINT, eviction or I/O timing if the role lacks the right".to_owned()
-            }
-            None => "yes".to_owned(),
+            None => self.blockio(&role),
         };
         let tps = match read_only {
             Some(_) => "read-only scripts (-S); --matrix durability: no".to_owned(),
@@ -150,6 +159,23 @@ impl Rights {
         ]
     }
 
+    /// The parts of blockio that work, if it works.
+    fn blockio(&self, role: &str) -> String {
+        let parts = [
+            (self.may_checkpoint, "CHECKPOINT"),
+            (self.may_time, "I/O timing"),
+            (self.is_superuser, "eviction"),
+        ];
+        let lacks: Vec<&str> = parts.into_iter().filter(|(may, _)| !may).map(|(_, part)| part).collect();
+        match lacks.as_slice() {
+            [] => "yes".to_owned(),
+            [one] => format!("yes, without {one}: role {role} lacks the right"),
+            [first @ .., last] => {
+                format!("yes, without {} and {last}: role {role} lacks the rights", first.join(", "))
+            }
+        }
+    }
+
     /// Whether backups can be rehearsed.
     fn backup(&self, role: &str, readiness: &Readiness) -> String {
         let Readiness { programs, no_base_backup } = readiness;
@@ -160,7 +186,7 @@ impl Rights {
                  later), or grant SELECT",
                 self.unreadable_tables, self.tables
             ),
-            (_, _, Some(why)) => format!("yes, by pg_dump; not by pg_basebackup: {why}"),
+            (_, _, Some(why)) => format!("yes, with pg_dump; not with pg_basebackup: {why}"),
             (_, _, None) => "yes".to_owned(),
         }
     }

@@ -152,7 +152,7 @@ pub(crate) struct FillArgs {
     #[arg(long, help_heading = "Tables")]
     pub(crate) logged: bool,
 
-    /// Drop the existing pgbench_accounts, pgbench_branches, pgbench_history and pgbench_tellers first (as -I d… does);
+    /// Drop the existing pgbench_accounts, pgbench_branches, pgbench_history and pgbench_tellers first (same as --init-steps with d);
     /// they are lost even if the fill fails. pgrig never drops tables of your own
     #[arg(long, help_heading = "pgbench's tables")]
     pub(crate) drop: bool,
@@ -200,7 +200,7 @@ pub(crate) struct FillArgs {
     #[arg(long, help_heading = "pgbench's tables")]
     pub(crate) no_autovacuum: bool,
 
-    /// Fill one table of one integer column by CREATE TABLE AS (level 0)
+    /// Fill one table of one integer column with CREATE TABLE AS (level 0)
     #[arg(long, help_heading = "pgbench's tables")]
     pub(crate) series: bool,
 
@@ -255,12 +255,12 @@ pub(crate) struct FillArgs {
     #[arg(long, value_name = "PROBE", help_heading = "While it fills")]
     pub(crate) probe: Option<ProbeKind>,
 
-    /// Only create the tables and load the rows (as -I tg does): no vacuum, statistics or primary keys
+    /// Only create the tables and load the rows (same as --init-steps tg): no vacuum, statistics or primary keys
     #[arg(long, overrides_with = "init_steps", help_heading = "Steps")]
     pub(crate) data_only: bool,
 
-    /// Run these steps, in pgbench's letters: d drop, t create, g generate (G in the server), v vacuum, p primary keys,
-    /// f foreign keys [default: tgvp]
+    /// Run these steps; each letter is a step, as for pgbench: d drop the tables, t create them, g generate the rows (G: in the
+    /// server), v vacuum, p add primary keys, f add foreign keys [default: tgvp]
     #[arg(short = 'I', long, value_name = "STEPS", overrides_with = "data_only", help_heading = "Steps")]
     pub(crate) init_steps: Option<Letters>,
 

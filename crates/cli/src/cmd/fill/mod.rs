@@ -290,12 +290,12 @@ pub(crate) async fn clear_abandoned(
     for abandoned in fill::remove_abandoned(&chosen.target, connection, survey, &records(home)).await {
         match abandoned {
             Abandoned::Removed { pid, files, bytes: size } => printer.say(format!(
-                "pgrig removed {} ({}) that a fill by --method direct (pgrig process {pid}) left behind when the server crashed",
+                "pgrig removed {} ({}) that a fill with --method direct (pgrig process {pid}) left behind when the server crashed",
                 counted(files as u64, "file"),
                 bytes(size)
             )),
             Abandoned::Left { record, why } => printer.warn(format!(
-                "a crash of the server may have left files of a fill by --method direct, and pgrig did not remove them: {why}. {} lists \
+                "a crash of the server may have left files of a fill with --method direct, and pgrig did not remove them: {why}. {} lists \
                  the files: check them, and delete those that no relation uses",
                 record.display()
             )),

@@ -383,6 +383,18 @@ fn total_size(outcome: &Outcome, plan: &Plan) -> String {
 
 /// The reason for which a fill with a limit ended, and the free space now.
 fn end(outcome: &Outcome) -> String {
+    if let StopReason::BrimReached { volume, free, kept, because, needed } = &outcome.stop {
+        let now = outcome.free.map_or(String::new(), |free| format!("; {} are free now", bytes(free)));
+        let reserved = match kept {
+            0 => String::new(),
+            kept => format!("\n  {} must stay free ({because})", bytes(*kept)),
+        };
+        let (free, needed) = (bytes(*free), bytes(*needed));
+        return format!(
+            "no room for more on {volume}:\n  {free} were free at the end of the load{now}{reserved}\n  the next chunk and later \
+             steps need {needed}"
+        );
+    }
     let free = outcome.free.map_or(String::new(), |free| format!("; now {} are free", bytes(free)));
     format!("{}{free}", outcome.stop)
 }
@@ -390,10 +402,9 @@ fn end(outcome: &Outcome) -> String {
 /// Compression of the data, as far as it is known.
 fn compression(sample: Compression) -> String {
     let times = |ratio: f64| if ratio < 10.0 { format!("{ratio:.1}") } else { format!("{ratio:.0}") };
-    let rows = format!("; zstd makes a dump {} times smaller", times(sample.rows.ratio()));
-    let blocks = sample
-        .blocks
-        .map_or(String::new(), |blocks| format!(", and blocks {} times smaller", times(blocks.ratio())));
+    let rows = format!("; zstd compresses a plain dump {}:1", times(sample.rows.ratio()));
+    let blocks =
+        sample.blocks.map_or(String::new(), |blocks| format!(", and blocks {}:1", times(blocks.ratio())));
     rows + &blocks
 }
 

@@ -33,7 +33,7 @@ pub(crate) enum TableFormat {
 /// Find the cheapest SQL expression, in nanoseconds per row
 ///
 /// A candidate is an expression, a statement (--statement), or a table (--ddl). pgrig first reads the query plan of each candidate, and
-/// refuses an expression that the planner leaves out or computes only once. A literal alone is allowed. Then pgrig measures in rounds. A round
+/// refuses an expression that the planner leaves out or computes only once. Exception: an expression that is only a literal. Then pgrig measures in rounds. A round
 /// runs each candidate once, the empty loop (the query without an expression), and the first candidate again, in random order. pgrig compares the times within each round. The verdict is faster or slower (by a number of ns, with an
 /// interval), no change, or inconclusive. To measure expressions and statements, the role needs only the privileges to run them.
 /// --ddl needs CREATE on the database, or on the schema of --schema if it exists; --save-in-database needs CREATE on the

@@ -102,7 +102,8 @@ pub(crate) fn calibration(found: &Calibration, format: TableFormat) -> String {
         let counts = [measure::human::grouped(point.rows), all.count().to_string()];
         [counts.to_vec(), figures.to_vec(), vec![spills]].concat()
     });
-    let header = ["rows", "samples", "sd ns", "mean ns", "min", "max", "trimmed: sd", "mean", "spills"];
+    let header =
+        ["rows", "samples", "sd ns", "mean ns", "min", "max", "trimmed: sd", "mean", "temporary files"];
     shown(&header, rows.collect(), format, 0..9)
 }
 

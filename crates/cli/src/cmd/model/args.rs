@@ -62,15 +62,16 @@ pub(crate) struct CaptureArgs {
     pub(crate) schema: Option<String>,
 
     /// Replace each number, date or time that occurs in fewer than ROWS rows with a random value between the next smaller and the next
-    /// larger value in the statistics. If these two are close, the original value can stay in the model. If a column contains long
-    /// numbers, such as phone numbers, and a number occurs in fewer than ROWS rows on average, replace all numbers of the column. For a table
-    /// with fewer than ROWS rows, record only the number of rows. (pgrig replaces texts in any case.)
+    /// larger value in the statistics. If these two are close, the original value can stay in the model. Replace all numbers
+    /// of a column with codes, such as phone numbers: nine tenths of its numbers have seven digits or more, there are large gaps between them, and a
+    /// number occurs in fewer than ROWS rows on average. For a table with fewer than ROWS rows, record only the number of rows. (pgrig replaces
+    /// texts in any case.)
     #[arg(long, value_name = "ROWS", default_value_t = K, help_heading = "Privacy")]
     pub(crate) k: u32,
 
     /// Do not replace the texts of this column: TABLE.COLUMN; may be repeated. The model then contains the
     /// column's most common texts and the bounds of its histogram, even those that occur in fewer than --k
-    /// rows. For a column with long numbers (see --k), keep only the numbers that occur in at least --k rows
+    /// rows. For a column with codes (see --k), keep only the numbers that occur in at least --k rows
     #[arg(long, value_name = "COLUMN", help_heading = "Privacy")]
     pub(crate) keep_values: Vec<String>,
 

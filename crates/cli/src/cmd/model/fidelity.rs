@@ -93,13 +93,13 @@ pub(super) fn shown(
     let (within, fixed) = fidelity.fixed();
     let _ = write!(
         text,
-        "\nleft out    {} that the schema determines ({} as in the original); {} NULL in both",
+        "\nleft out    {} whose value follows from the schema ({} as in the original), and {} NULL in both databases",
         counted(fixed as u64, "field"),
         tenths(within),
         if fidelity.nulls == 1 {
-            "1 field that is".to_owned()
+            "1 that is".to_owned()
         } else {
-            format!("{} fields that are", grouped(fidelity.nulls as u64))
+            format!("{} that are", grouped(fidelity.nulls as u64))
         }
     );
     text

@@ -93,15 +93,14 @@ fn capture(arguments: &CaptureArgs, printer: &Printer) -> Result<(), Failure> {
     })
 }
 
-/// If `pgrig fill` without options would fill the captured database, whose tables exist: the command that creates another
-/// one, and the options that name that.
+/// If `pgrig fill` without options would fill a database that has data: the command that creates another one, and the options that name that.
+/// Such a database is the captured one, or one of the server that the environment names.
 fn other_database(captured: &ServerChoice) -> Result<Option<(&'static str, &'static str)>, Usage> {
-    let ServerChoice { dbname, address: ServerAddress { host, port, username, embedded }, .. } = captured;
-    let is_bare = [dbname, host, port, username].into_iter().all(Option::is_none);
+    let ServerChoice { dbname, address: ServerAddress { embedded, .. }, .. } = captured;
     let is_default = embedded.instance.as_deref().is_none_or(|name| name == Spec::default().name);
     let is_first = dbname.as_deref().is_none_or(|name| name == "postgres");
     Ok(match (server_kind(&ServerChoice::default())?, server_kind(captured)?) {
-        (ServerKind::Named, ServerKind::Named) if is_bare => Some(("createdb copy", "-d copy")),
+        (ServerKind::Named, _) => Some(("createdb copy", "-d copy")),
         (ServerKind::Own, ServerKind::Own) if is_default && is_first => {
             Some(("pgrig server psql -- -c 'CREATE DATABASE copy'", "--instance default -d copy"))
         }

@@ -82,7 +82,7 @@ pub(super) fn shown(model: &Model) -> String {
     for table in &model.tables {
         let analyzed = match &table.analyzed {
             Some(when) => format!("analyzed {when}, {} changed since", counted(table.changed, "row")),
-            None => "never analyzed".to_owned(),
+            None => "statistics not from ANALYZE".to_owned(),
         };
         let _ = writeln!(
             text,
@@ -152,16 +152,16 @@ fn values_phrase(values: &Values) -> String {
     match values {
         Values::Fill { why } => format!("values chosen by pgrig fill: {why}"),
         Values::Serial { step, .. } => format!("ascending by {step}"),
-        Values::Keys { common, .. } => format!("keys; {} frequent", common.len()),
+        Values::Keys { common, .. } => format!("keys; {}", counted_common(common.len(), "key")),
         Values::Statistics { common, bounds, replaced: true, .. } => {
-            format!("codes, replaced; {} frequent, {} buckets", common.len(), bounds.len().saturating_sub(1))
+            format!("codes, replaced; {}, {}", counted_common(common.len(), "value"), histogram(bounds.len()))
         }
         Values::Statistics { common, bounds, .. } => {
-            format!("{} frequent, {} buckets", common.len(), bounds.len().saturating_sub(1))
+            format!("{}, {}", counted_common(common.len(), "value"), histogram(bounds.len()))
         }
         Values::Letters { alphabet, lengths, .. } => {
             let (least, most) = (lengths.first().unwrap_or(&1), lengths.last().unwrap_or(&1));
-            format!("{alphabet}, {least} to {most} characters")
+            format!("{}, {least} to {most} characters", characters(alphabet))
         }
         Values::List { values, kept: true, .. } => {
             format!("{} of the original", counted(values.len() as u64, "value"))
@@ -169,12 +169,40 @@ fn values_phrase(values: &Values) -> String {
         Values::List { values, .. } => format!("{}, replaced", counted(values.len() as u64, "value")),
         Values::Elements { elements, counts, .. } => {
             let (least, most) = (counts.first().unwrap_or(&0), counts.last().unwrap_or(&0));
-            format!("arrays of {least} to {most} elements; {} frequent", elements.len())
+            format!("arrays of {least} to {most} elements; {}", counted_common(elements.len(), "element"))
         }
         Values::Ranges { empty, low, .. } => {
-            format!("ranges; {:.1} % empty, {} buckets", empty * 100.0, low.len().saturating_sub(1))
+            format!("ranges; {:.1} % empty, {}", empty * 100.0, histogram(low.len()))
         }
         Values::Any { .. } => "random values of the type".to_owned(),
+    }
+}
+
+/// `3 common values`: those of which the statistics have the frequency.
+fn counted_common(number: usize, noun: &str) -> String {
+    match number {
+        0 => format!("no common {noun}s"),
+        number => counted(number as u64, &format!("common {noun}")),
+    }
+}
+
+/// The buckets between so many bounds of a histogram.
+fn histogram(bounds: usize) -> String {
+    match bounds.saturating_sub(1) {
+        0 => "no histogram".to_owned(),
+        1 => "histogram of 1 bucket".to_owned(),
+        buckets => format!("histogram of {} buckets", grouped(buckets as u64)),
+    }
+}
+
+/// The characters of a text, in words.
+fn characters(alphabet: &str) -> &str {
+    match alphabet {
+        "hex" => "hexadecimal digits",
+        "upper" => "capital letters",
+        "lower" => "small letters",
+        "mixed" => "digits and small letters",
+        other => other,
     }
 }
 

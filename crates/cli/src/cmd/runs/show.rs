@@ -7,7 +7,7 @@ use measure::{Figure, Run, figures, judged_figures, unmeasurable};
 
 use crate::app::failure::Failure;
 use crate::app::plain::plain;
-use crate::app::printer::Printer;
+use crate::app::printer::{OutputPosition, Printer, first_paragraph};
 use crate::app::runs::{Labelled, Selection};
 use crate::app::table::{align_right, new_table, trimmed};
 use crate::cmd::runs::args::ShowArgs;
@@ -19,11 +19,13 @@ pub(crate) fn run(arguments: &ShowArgs, printer: &Printer) -> Result<(), Failure
     if arguments.json {
         return Ok(Printer::json(found.text.trim_end())?);
     }
-    printer.result(text(&found.run, found.text.len()))?;
+    let place = OutputPosition::here();
+    let shown = text(&found.run, found.text.len());
+    printer.result(&shown)?;
     for note in &found.run.notes {
         printer.say(format!("note: {}", plain(&note.text)));
     }
-    Ok(())
+    Ok(printer.remind(place, first_paragraph(&shown))?)
 }
 
 fn text(run: &Run, size: usize) -> String {

@@ -11,7 +11,7 @@ use connect::Target;
 use jiff::Timestamp;
 use measure::human::bytes;
 use pgserver::{
-    Fetched, Home, Instance, InstanceState, Lifetime, Major, Running, ServerStatus, Spec, Status,
+    Fetched, Home, Instance, InstanceState, Lifetime, Major, Profile, Running, ServerStatus, Spec, Status,
 };
 
 use crate::app::announce::announce;
@@ -23,6 +23,8 @@ use crate::app::printer::Printer;
 use crate::app::table::trimmed;
 use crate::app::target::{self, assert_settings};
 use crate::app::{interrupt, recovery};
+use crate::cmd::ddl::args::DdlArgs;
+use crate::cmd::testdb::args::BenchArgs;
 
 /// Runs the subcommand.
 pub(crate) fn run(arguments: &ServerArgs, printer: &Printer) -> Result<(), Failure> {
@@ -139,7 +141,7 @@ fn row(status: &Status) -> [String; 6] {
         InstanceState::NotCreated => ("not created".to_owned(), String::new(), String::new(), String::new()),
         InstanceState::Stopped { version, profile, set, data_bytes } => {
             let version = version.as_ref().map_or_else(unknown, ToString::to_string);
-            ("stopped".to_owned(), version, format!("{profile}{}", settings(set)), bytes(*data_bytes))
+            ("stopped".to_owned(), version, next_profile(&status.instance, *profile, set), bytes(*data_bytes))
         }
         InstanceState::Running(server) => {
             let version = server.version.as_ref().map_or_else(unknown, ToString::to_string);
@@ -149,6 +151,12 @@ fn row(status: &Status) -> [String; 6] {
         }
     };
     [status.instance.clone(), state, version, profile, data, status.directory.display().to_string()]
+}
+
+/// The profile and the settings with which a stopped instance starts. Its own verb always starts `ddl` and `testdb-bench` with stock.
+fn next_profile(instance: &str, profile: Profile, set: &[(String, String)]) -> String {
+    let starts_with_stock = [DdlArgs::INSTANCE, BenchArgs::INSTANCE].contains(&instance);
+    if starts_with_stock { Profile::Stock.to_string() } else { format!("{profile}{}", settings(set)) }
 }
 
 /// The user's settings, as text after the profile's name.

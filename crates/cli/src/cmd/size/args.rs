@@ -7,7 +7,7 @@ use crate::app::args::{MOST_PARTITIONS, up_to};
 use crate::app::size::{Size, without_database};
 use crate::cmd::fill::values::{Index, MOST_ROWS, MOST_SCALE, PartitionBy, partitions};
 
-/// Calculate the size of pgbench's tables from rows or scale, or the reverse, without a server
+/// Calculate the size, rows and scale of pgbench's tables from one of the three, without a server
 ///
 /// Give SIZE, --scale or --rows; pgrig calculates the other two. The sizes are those that `pgrig fill` predicts with the same options.
 #[derive(Debug, Args)]

@@ -26,6 +26,11 @@ const MOST_TRANSACTIONS: u64 = i32::MAX as u64;
 /// Seeds that pgrig chooses are below this, so that they are short enough to type.
 const SEEDS: u64 = 1 << 32;
 
+/// Help of --instance.
+const INSTANCE: &str = "Use this instance of pgrig's own PostgreSQL, even if PGHOST or another variable names a server; create it if it \
+                        does not exist (only with -f: the built-in scripts need pgbench's tables) [default: the instance called \
+                        default]";
+
 /// Measure transactions per second and latency of pgbench scripts
 ///
 /// pgrig runs pgbench scripts without pgbench, and accepts most of pgbench's options for scripts and load. Without -T and -t it
@@ -34,7 +39,7 @@ const SEEDS: u64 = 1 << 32;
 /// the transaction waited for a stalled server.
 #[derive(Clone, Debug, Args)]
 #[expect(clippy::struct_excessive_bools, reason = "switches of a command line")]
-#[command(after_help = "Examples:\n  \
+#[command(mut_arg("instance", |instance| instance.help(INSTANCE)), after_help = "Examples:\n  \
         pgrig fill --scale 10 && pgrig tps      # pgbench's TPC-B for 10 s\n  \
         pgrig tps -S -c 8 -T 30 mydb            # one row by key, in database mydb\n  \
         pgrig tps -f new.sql@9 -f old.sql -r    # scripts, 9 to 1; time per command\n  \
@@ -106,7 +111,7 @@ pub(crate) struct TpsArgs {
     #[arg(short = 'L', long, value_name = "DURATION", value_parser = milliseconds, help_heading = "Load")]
     pub(crate) latency_limit: Option<Duration>,
 
-    /// Send statements by this protocol: simple (as text), extended (parsed each time) or prepared (parsed once in each session) [default: simple]
+    /// Send statements with this protocol: simple (as text), extended (parsed each time) or prepared (parsed once in each session) [default: simple]
     #[arg(short = 'M', long, value_enum, ignore_case = true, help_heading = "Load")]
     pub(crate) protocol: Option<Sent>,
 

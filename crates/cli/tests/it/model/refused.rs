@@ -256,6 +256,13 @@ fn the_hint_to_fill_names_another_database_where_the_tables_exist() {
     assert!(refused.stderr.contains(way), "{refused:#?}");
     server.execute("CREATE DATABASE copy");
     rig.done(&fill);
+    // Without -d, the fill would go to the server of the environment.
+    let other = rig.home.path().join("other.toml").display().to_string();
+    let mut command = rig.command(&format!("model capture -d {} -o {other}", server.url));
+    let ran = command.env("PGHOST", "/nowhere-of-the-tests").output().unwrap();
+    let stdout = String::from_utf8_lossy(&ran.stdout);
+    let safe = format!("createdb copy\n  pgrig fill --model {other} -d copy");
+    assert!(stdout.contains(&safe), "{ran:#?}");
 }
 
 /// ANALYZE reads no such table, so nothing is missing in the model either.

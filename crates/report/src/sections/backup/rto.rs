@@ -21,7 +21,7 @@ pub(super) fn title(seconds: f64) -> String {
 pub(super) fn measured(restore: &Dot, seconds: f64) -> String {
     let slowest = || restore.observed.iter().copied().fold(restore.value, f64::max);
     let high = restore.interval.map_or_else(slowest, |(_, high)| high);
-    let verdict = if high <= seconds { "keeps" } else { "does not keep" };
+    let verdict = if high <= seconds { "meets" } else { "misses" };
     verdict.to_owned()
 }
 
@@ -29,14 +29,14 @@ pub(super) fn measured(restore: &Dot, seconds: f64) -> String {
 pub(super) fn meaning(restores: &[Dot], seconds: f64) -> String {
     let is_by_interval = restores.iter().any(|restore| restore.observed.len() >= FEWEST);
     let by = if is_by_interval { "the upper end of the interval" } else { "the slowest restore" };
-    format!("A way keeps the RTO if it restores within {}, by {by}.", Quantity::Elapsed.text(seconds))
+    format!("A way meets the RTO if it restores within {}, judged by {by}.", Quantity::Elapsed.text(seconds))
 }
 
 /// The verdict of a forecast.
 pub(super) fn forecast(forecast: &Value) -> String {
     match forecast["rto"].as_str() {
-        Some("keeps") => "keeps",
-        Some("does-not-keep") => "does not keep",
+        Some("keeps") => "meets",
+        Some("does-not-keep") => "misses",
         _ => "not known",
     }
     .to_owned()

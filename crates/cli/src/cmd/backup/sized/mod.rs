@@ -25,7 +25,7 @@ use crate::app::conduct::{self, Begun, Recording, RunEnd, Shown};
 use crate::app::failure::{BadResult, Failure, Usage};
 use crate::app::interrupt::{self, interrupted};
 use crate::app::json;
-use crate::app::printer::Printer;
+use crate::app::printer::{Printer, first_paragraph};
 use crate::app::steps::ShownSteps;
 use crate::app::version::VERSION;
 use crate::cmd::backup::args::RehearseArgs;
@@ -118,11 +118,15 @@ async fn rehearse(
             outcome.notes.iter().chain(&outcome.unmeasured).for_each(|note| recording.note(note));
             tell(&mut recording.run.trials, &outcome);
             let results = text::results(&outcome, &plan, asked);
-            RunEnd { outcome: Some(results), result: judged(&outcome, asked) }
+            // The forecasts come last.
+            let table = if outcome.forecasts.is_empty() { results.first() } else { results.last() };
+            let reminder = table.map(|table| first_paragraph(table).to_owned());
+            let shown = Shown { results, reminder, ..Shown::default() };
+            RunEnd { outcome: Some(shown), result: judged(&outcome, asked) }
         }
         Err(error) => RunEnd::from(Err(error)),
     };
-    recording.conclude(end, None, printer, async |results, _| Ok(Shown::of(results))).await
+    recording.conclude(end, None, printer, async |shown, _| Ok(shown)).await
 }
 
 /// Adds each forecast to the last trial of its way at the largest size.
@@ -150,7 +154,7 @@ fn judged(outcome: &Outcome, asked: &SizesRequest) -> Result<(), Failure> {
     } else {
         String::new()
     };
-    Err(BadResult::Missed(vec![format!("no way is known to restore within {rto} (--rto){more}")]).into())
+    Err(BadResult::Missed(vec![format!("no --way is certain to restore within {rto} (--rto){more}")]).into())
 }
 
 /// Prints progress. The document begins once there is a server.

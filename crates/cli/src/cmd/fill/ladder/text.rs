@@ -50,7 +50,7 @@ pub(crate) fn table(rungs: &[Rung], trials: &[Trial], survey: &Survey) -> String
         let (Some(seconds), Some(rate)) = (seconds(rung, trials), rate(rung, trials)) else { continue };
         let times = plain.map_or(String::new(), |plain| format!("{:.2}", rate / plain));
         table.add_row([
-            rung.name.clone(),
+            rung.shown(),
             rung.phrase.clone(),
             format!("{:.2}", seconds.median()),
             format!("{:.2}", seconds.lowest()),

@@ -11,7 +11,7 @@ use crate::cmd::testdb::bench::results::Results;
 
 /// The recommendation, the commands for it, and its risks.
 pub(crate) fn shown(results: &Results, arguments: &BenchArgs, chosen: &Chosen) -> String {
-    let advice = match results.advice() {
+    match results.advice() {
         Advice::Nothing => {
             "no variant is faster than normal: the database is probably not the bottleneck of the suite"
                 .to_owned()
@@ -22,10 +22,8 @@ pub(crate) fn shown(results: &Results, arguments: &BenchArgs, chosen: &Chosen) -
             "no variant is proved faster, but some may be: give --rounds {}",
             (results.plan.rounds.len() * 2).max(12)
         ),
-        Advice::Use(variant) => used(variant, arguments, chosen),
-    };
-    let costs = costs(&results.plan.choice.variants);
-    if costs.is_empty() { advice } else { format!("{advice}\n{costs}") }
+        Advice::Use(variant) => used(variant, arguments, chosen) + &costs(variant),
+    }
 }
 
 /// The recommended variant, with its commands.
@@ -151,20 +149,19 @@ fn instance(name: &str) -> String {
     format!(" --instance {name}")
 }
 
-/// The effects of a crash on the variants, each once.
-fn costs(variants: &[Variant]) -> String {
+/// The effects of a crash on the variant, as a line after its commands; empty if a crash costs no data.
+fn costs(variant: Variant) -> String {
     let costs = [
         (Means::Unlogged, "unlogged tables are empty after a crash of the server"),
         (Means::Tmpfs, "a restart of the machine destroys data in memory"),
         (Means::Dangerous, "with dangerous settings a crash of the machine may destroy the whole cluster"),
     ];
-    let tried = |means: Means| variants.iter().any(|variant| variant.has(means));
     let costs: Vec<&str> =
-        costs.into_iter().filter(|(means, _)| tried(*means)).map(|(_, cost)| cost).collect();
+        costs.into_iter().filter(|(means, _)| variant.has(*means)).map(|(_, cost)| cost).collect();
     if costs.is_empty() {
         return String::new();
     }
-    format!("only for data that you can create again: {}", costs.join("; "))
+    format!("\nuse {variant} only for data that you can create again: {}", costs.join("; "))
 }
 
 #[cfg(test)]
@@ -326,10 +323,10 @@ mod tests {
     }
 
     #[test]
-    fn what_a_crash_may_cost_is_told_of_what_costs_something() {
-        let variants = |names: &[&str]| names.iter().map(|name| name.parse().unwrap()).collect::<Vec<_>>();
-        assert_eq!(costs(&variants(&["normal", "template"])), "");
-        let both = costs(&variants(&["normal", "unlogged+template", "dangerous"]));
+    fn the_warning_names_what_a_crash_costs_the_recommended_variant() {
+        let costs = |name: &str| super::costs(name.parse().unwrap());
+        assert_eq!(costs("template"), "");
+        let both = costs("unlogged+dangerous");
         assert!(both.contains("empty after a crash") && both.contains("whole cluster"), "{both}");
         assert!(!both.contains("in memory"), "{both}");
     }

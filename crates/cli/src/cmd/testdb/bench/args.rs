@@ -39,7 +39,9 @@ const PROFILE: &str = "stock; with --instance, the profile of the last `server s
 /// Measure which variant of the database makes your test command faster
 ///
 /// Each round runs COMMAND once for each variant, in random order, each time on a fresh database. COMMAND finds the
-/// database in DATABASE_URL and in PGHOST, PGPORT, PGUSER, PGDATABASE and PGPASSWORD. If COMMAND is a single argument with spaces, pgrig runs it with sh -c; otherwise it runs the program itself. With --from, pgrig loads each database from the file. Without --from, each database is a copy of the one that -d, PGDATABASE or another variable names; pgrig does not change the original. Without any of these, each database is empty. The server is then pgrig's instance testdb-bench (profile stock), or the one of --instance.
+/// database in DATABASE_URL and in PGHOST, PGPORT, PGUSER, PGDATABASE and PGPASSWORD. If COMMAND is a single argument with spaces, pgrig runs it with sh -c; otherwise it runs the program itself. With --from, pgrig loads each database from the file. Without --from, each database is a copy of the one that -d, PGDATABASE or another variable names; pgrig does not change the original. If you name neither a file nor a server, each database is empty.
+///
+/// If you name no server, pgrig uses its instance testdb-bench (profile stock).
 #[derive(Debug, Args)]
 #[command(mut_arg("dbname", |dbname| dbname.help(DBNAME)), mut_arg("instance", |instance| instance.help(INSTANCE)),
     mut_arg("profile", |profile| profile.help(profile_help(PROFILE))),
@@ -48,7 +50,7 @@ const PROFILE: &str = "stock; with --instance, the profile of the last `server s
     unlogged    unlogged tables: a crash of the server empties them\n  \
     dangerous   fsync, full_page_writes and synchronous_commit off: a crash of\n                \
     the machine may destroy all databases\n  \
-    template    a copy of a template database, by the server's fastest method\n  \
+    template    a copy of a template database, made with the fastest method\n  \
     tmpfs       another server of pgrig's, with its data in memory (/dev/shm)\n\n\
     Examples:\n  \
     pgrig testdb bench --from schema.sql -- python3 -m pytest\n  \

@@ -27,7 +27,7 @@ use tps::Plan;
 use crate::app::conduct::{self, Begun, Recording, on_server};
 use crate::app::failure::{Failure, Usage};
 use crate::app::interrupt::interrupted;
-use crate::app::printer::Printer;
+use crate::app::printer::{OutputPosition, Printer, first_paragraph};
 use crate::app::recovery::journals;
 use crate::app::target::{self, Chosen};
 use crate::cmd::testdb::args::BenchArgs;
@@ -111,9 +111,13 @@ async fn measure(
     let destroyed = tokio::task::block_in_place(|| memory.destroy());
     let Recorder { recording, results, .. } = recorder;
     let finished = recording.finish(result.map_err(Failure::from));
+    let place = OutputPosition::here();
+    let mut table = None;
     // The results so far are shown, however it ended.
     if let Some(results) = results.filter(|_| !finished.run.trials.is_empty()) {
-        printer.result(text::results(&results, &finished.run.environment))?;
+        let shown = text::results(&results, &finished.run.environment);
+        table = Some(first_paragraph(&shown).to_owned());
+        printer.result(shown)?;
         if finished.result.is_ok() {
             printer.result(advice::shown(&results, arguments, chosen))?;
         }
@@ -121,6 +125,9 @@ async fn measure(
     printer.say(format!("\nrun document: {}", finished.path().display()));
     if log.exists() && !arguments.show_output {
         printer.say(format!("output of the command: {}", log.display()));
+    }
+    if let Some(table) = table {
+        printer.remind(place, &table)?;
     }
     finished.end(printer)?;
     destroyed

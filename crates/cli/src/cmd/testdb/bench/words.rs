@@ -43,7 +43,7 @@ pub(super) fn behind_script(words: &[String], script: &str) -> String {
     match rest.as_slice() {
         [_] => format!("write pgrig's options before --: pgrig {} -- {}", shown(&own), shown(&rest)),
         _ => format!(
-            "pgrig runs a command with spaces by sh -c only if it is the single argument: write the whole command in one argument, or \
+            "pgrig passes a command with spaces to sh -c only if it is the single argument: write the whole command in one argument, or \
              each word of {} as an argument of its own",
             shown(&[script.to_owned()])
         ),

@@ -6,6 +6,7 @@ use std::pin::pin;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
+use connect::ConnectError;
 use jiff::Timestamp;
 use pgserver::{LockFile, TELL_AFTER};
 use testdb::lend::{
@@ -17,7 +18,7 @@ use tokio::runtime::Builder;
 use tokio::sync::Notify;
 
 use crate::app::args::ServerChoice;
-use crate::app::failure::{BadResult, Context, Failure, Usage};
+use crate::app::failure::{BadResult, Context, Failure, MachineFailure, Usage};
 use crate::app::interrupt::{self, interrupted_telling};
 use crate::app::output::{Existing, refuse_unwritable};
 use crate::app::pooler;
@@ -36,7 +37,18 @@ const NO_LOCK: &str = "cannot lock the keeper's directory";
 pub(crate) fn run(arguments: &ServeArgs, printer: &Printer) -> Result<(), Failure> {
     match arguments.background {
         Some(idle) => background(arguments, idle.0, printer),
-        None => foreground(arguments, printer),
+        None => foreground(arguments, printer).map_err(|failure| of_port(failure, &arguments.server)),
+    }
+}
+
+/// The error of a port on which no server listens, with the option for the port of the service.
+fn of_port(failure: Failure, server: &ServerChoice) -> Failure {
+    match (failure.error::<ConnectError>(), &server.address.port, &server.address.host) {
+        (Some(error @ ConnectError::NoSocket { .. }), Some(port), None) => MachineFailure(format!(
+            "{error}. -p is the port of the server; for the address of the service, give --listen 127.0.0.1:{port}"
+        ))
+        .into(),
+        _ => failure,
     }
 }
 

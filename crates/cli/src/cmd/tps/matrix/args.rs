@@ -12,7 +12,7 @@ const TRIALS: usize = 3;
 #[derive(Clone, Debug, Args)]
 #[command(next_help_heading = "Matrix")]
 pub(crate) struct MatrixArgs {
-    /// Measure every cell: a combination of one value of each axis. Give --matrix once for each axis. Axes:
+    /// Measure every combination (cell) of the values of all axes. Give --matrix once for each axis. Axes:
     /// durability; clients=1,2,4; protocol=simple,prepared; a server setting, for example work_mem=4MB,64MB. The values of durability are
     /// normal, async (synchronous_commit off), dangerous (fsync, full_page_writes and synchronous_commit off) and unlogged (unlogged tables); durability=normal,async measures two of them. pgrig restores changed settings and tables at the end,
     /// also after an error or Ctrl-C

@@ -50,7 +50,7 @@ pub(crate) fn plan(plan: &MatrixPlan, environment: &Environment) -> String {
     line("length", format!("{} each{total}", length(&plan.base)));
     for (effect, how) in [
         (Effect::Session, "in pgrig's own sessions only"),
-        (Effect::Reload, "of the whole server, by ALTER SYSTEM; restored afterwards"),
+        (Effect::Reload, "of the whole server, with ALTER SYSTEM; restored afterwards"),
         (Effect::Restart, "of the whole server, with a restart; restored afterwards"),
     ] {
         let names = plan.varied(effect);
