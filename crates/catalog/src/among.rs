@@ -30,6 +30,9 @@ impl CatalogError {
                 let leave_out = format!(": give --exclude-table {}, run TRUNCATE", shell_word(table));
                 text.replacen(": run TRUNCATE", &leave_out, 1)
             }
+            Self::Spec { column, .. } => {
+                text.replacen(&format!("--column {column}:"), &format!("--column {}.{column}:", info.name), 1)
+            }
             _ => text.clone(),
         };
         let shown = with_table(&left_out, &info.name, &info.column_names());

@@ -30,6 +30,15 @@ impl Planned {
         planned.iter().find(|planned| planned.schema == *schema && planned.table.name == *table)
     }
 
+    /// Whether these are its name, or its schema and its name, unquoted.
+    pub(super) fn has_name(&self, parts: &[String]) -> bool {
+        match parts {
+            [name] => self.table.name == *name,
+            [schema, name] => self.schema == *schema && self.table.name == *name,
+            _ => false,
+        }
+    }
+
     /// The table with these columns only; none if the server decides on one of them.
     fn narrowed(&self, columns: &[String]) -> Option<Table> {
         let column = |name: &String| {

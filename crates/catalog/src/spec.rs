@@ -8,6 +8,7 @@ use tokio_postgres::Client;
 
 use super::error::CatalogError;
 use super::info::{ColumnInfo, Source, TableInfo};
+use super::planned::Planned;
 use server::quote::identifier;
 
 /// Values that a `reference` chooses among.
@@ -20,11 +21,13 @@ pub(super) struct Given<'a> {
 }
 
 impl<'a> Given<'a> {
-    /// Checks the columns' names and reads the values that are referenced.
+    /// Checks the columns' names and reads the values that are referenced: in tables, or in relations that stand in for those that are filled
+    /// before this one in the same run.
     pub(super) async fn read(
         client: &Client,
         info: &TableInfo,
         specs: &'a [ColumnSpec],
+        planned: &[Planned],
     ) -> Result<Self, CatalogError> {
         let mut references = BTreeMap::new();
         for (at, spec) in specs.iter().enumerate() {
@@ -39,7 +42,9 @@ impl<'a> Given<'a> {
                 return Err(CatalogError::GivenTwice { column: spec.column.clone() });
             }
             if let Some(referenced) = spec.spec.reference() {
-                references.insert(spec.column.as_str(), reference(client, spec, referenced).await?);
+                let stand_in = format!("pgrig_given_{at}");
+                let found = reference(client, spec, referenced, (planned, &stand_in)).await?;
+                references.insert(spec.column.as_str(), found);
             }
         }
         Ok(Self { specs, references })
@@ -105,20 +110,30 @@ fn is_text(values: &Values) -> bool {
     }
 }
 
-/// The values of a column elsewhere: `table.column`, quoted as in SQL where need be.
-async fn reference(client: &Client, spec: &ColumnSpec, referenced: &str) -> Result<Reference, CatalogError> {
+/// The values of a column elsewhere: `table.column`, quoted as in SQL where need be. A temporary table of this name stands in for a planned one.
+async fn reference(
+    client: &Client,
+    spec: &ColumnSpec,
+    referenced: &str,
+    (planned, stand_in): (&[Planned], &str),
+) -> Result<Reference, CatalogError> {
     let failed = |why: String| CatalogError::Spec { column: spec.column.clone(), why };
     let parts = client.query_one("SELECT parse_ident($1)", &[&referenced]).await;
     let parts: Vec<String> = parts.map_err(|error| told(error, failed))?.get(0);
     let Some((column, table @ [_, ..])) = parts.split_last() else {
         return Err(failed(format!("{referenced} is not of the form table.column")));
     };
-    let table: Vec<String> = table.iter().map(|part| identifier(part)).collect();
+    let from = match planned.iter().find(|planned| planned.has_name(table)) {
+        Some(planned) => {
+            planned.stand_in(client, stand_in, std::slice::from_ref(column)).await?;
+            format!("pg_temp.{stand_in}")
+        }
+        None => table.iter().map(|part| identifier(part)).collect::<Vec<_>>().join("."),
+    };
     let column = identifier(column);
     let query = format!(
-        "SELECT DISTINCT value FROM (SELECT {column}::text AS value FROM {} WHERE {column} IS NOT NULL LIMIT {SAMPLE}) \
-         AS referenced ORDER BY value",
-        table.join(".")
+        "SELECT DISTINCT value FROM (SELECT {column}::text AS value FROM {from} WHERE {column} IS NOT NULL LIMIT {SAMPLE}) \
+         AS referenced ORDER BY value"
     );
     let rows = client.query(&query, &[]).await.map_err(|error| told(error, failed))?;
     if rows.is_empty() {

@@ -300,6 +300,18 @@ impl Classified for ConnectError {
             | Self::Protocol { .. } => Class::Machine,
         }
     }
+
+    fn is_lost_server(&self) -> bool {
+        match self {
+            Self::NoSocket { .. }
+            | Self::Refused { .. }
+            | Self::Unreachable { .. }
+            | Self::ClosedEarly { .. }
+            | Self::Lost { .. } => true,
+            Self::AllFailed(errors) => errors.iter().all(Self::is_lost_server),
+            _ => false,
+        }
+    }
 }
 
 impl ConnectError {

@@ -180,6 +180,7 @@ pub(crate) mod tests {
     use crate::objects::tests::{made, not_null, of_table};
     use crate::outcome::{Attached, ByText, Obstacles, Space};
     use crate::script::Script;
+    use crate::triggers::Fired;
 
     pub(crate) fn found(class: Class, kind: WorkKind) -> Effects {
         let (relation, mode) = ("t".to_owned(), LockMode::Share);
@@ -211,6 +212,7 @@ pub(crate) mod tests {
             adds_domain: false,
             attached: None,
             obstacles: Obstacles::default(),
+            fired: Fired::default(),
             waits: 0,
             space: Space::default(),
             missed_temporary: false,

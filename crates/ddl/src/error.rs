@@ -389,6 +389,10 @@ impl Classified for DdlError {
         }
     }
 
+    fn is_lost_server(&self) -> bool {
+        matches!(self, Self::Connect(error) | Self::DiskFull(error) if error.is_lost_server())
+    }
+
     fn is_explained_by_log(&self) -> bool {
         match self {
             Self::Schema { error, .. } | Self::Sql { error, .. } | Self::Fill(error) => {

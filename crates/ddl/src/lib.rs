@@ -35,6 +35,7 @@
 //! use it. It must not know the command line or how a run document is saved.
 
 mod better;
+mod blind;
 mod blocking;
 mod combined;
 mod dependents;
@@ -82,8 +83,8 @@ pub use forecast::{Boundary, Cause, Figure, Forecast, Memory};
 pub use kept::{Keeper, keepers};
 pub use locale::{Locale, UnknownLocale};
 pub use outcome::{
-    Alternative, AtSize, Baseline, Cost, Effects, Failed, Outcome, ProbeKind, Probed, Space, Spread, Stall,
-    StatementOutcome, Stopped, TableAt, Wait,
+    Alternative, AtSize, Baseline, Cost, Deadlock, Effects, Failed, Outcome, ProbeKind, Probed, Space,
+    Spread, Stall, StatementOutcome, Stopped, TableAt, Wait,
 };
 pub use plan::{Plan, PlannedDefault, PlannedSize, PlannedTable};
 pub use probing::{ProbeScript, Probing};

@@ -15,6 +15,7 @@ use crate::run::types::Changed;
 use crate::run::unsuited::Unsuited;
 use crate::script::Statement;
 use crate::thinned::Thinned;
+use crate::triggers::Fired;
 
 /// A migration that was measured, as far as it ran.
 #[derive(Clone, Debug, Default, Serialize)]
@@ -137,6 +138,9 @@ pub struct Effects {
     /// Reasons for which the same with CONCURRENTLY would fail or do less.
     #[serde(skip)]
     pub(crate) obstacles: Obstacles,
+    /// Triggers that an UPDATE of the table that it rewrites may fire.
+    #[serde(skip)]
+    pub(crate) fired: Fired,
     /// Times that it waited for transactions of others.
     pub waits: usize,
     /// Disk space that it takes while it runs.
@@ -270,6 +274,8 @@ pub struct Stall {
     /// The number of an earlier statement of its transaction, if waits for a lock of that one went on while this statement ran, and they are
     /// longer than `read` and `write`: they count there.
     pub counts_for: Option<usize>,
+    /// Deadlocks with the statement that the server ended with an error of a reader or writer.
+    pub deadlocks: Vec<Deadlock>,
     /// Seconds of the statement in this run.
     pub seconds: f64,
     /// Why the statement failed in this run, if it did.
@@ -287,6 +293,17 @@ pub struct Wait {
     pub name: String,
     /// Whether the answer was an error, for example because the migration has dropped the table.
     pub is_failed: bool,
+}
+
+/// A deadlock that a reader or writer lost: it got an error in the place of its answer.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Deadlock {
+    /// The table.
+    pub name: String,
+    /// Whether it read or wrote.
+    pub kind: ProbeKind,
+    /// Seconds from the scheduled start to the error.
+    pub seconds: f64,
 }
 
 /// Kinds of probes.
@@ -368,6 +385,9 @@ pub struct TableAt {
     pub rows: u64,
     /// Its bytes with its indexes.
     pub bytes: u64,
+    /// Its bytes without indexes and TOAST.
+    #[serde(skip)]
+    pub(crate) main: u64,
 }
 
 /// A median with the least and the greatest value.

@@ -10,6 +10,7 @@ use futures_util::future::LocalBoxFuture;
 use model::{Model, Privacy, Table};
 use serde::Serialize;
 
+use crate::blind;
 use crate::dependents::{self, Dependent};
 use crate::encoding;
 use crate::error::DdlError;
@@ -211,7 +212,9 @@ impl Schema {
             schema.bare = bare(connection).await?;
             schema.shares = shares(connection).await?;
             let short = model::shortened(&facts, &model);
+            let blind = blind::warnings(connection, &facts).await?;
             schema.unseen = facts.unseen;
+            schema.unseen.extend(blind);
             schema.unseen.extend(lacking::of_short_values(&short));
             schema.estimate_rows(connection).await?;
             schema.dependents = dependents::of_database(connection).await?;

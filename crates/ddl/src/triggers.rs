@@ -1,10 +1,11 @@
 //! Triggers of an original that fire for each row that a statement changes. The copy of the tables lacks them, so the statement is faster there.
 
 use connect::{ConnectError, Connection};
-use server::quote::shown;
+use server::quote::{self, shown};
 use tokio_postgres::Row;
 
-use crate::find::shown_relation;
+use crate::find::{Class, WorkKind, shown_relation};
+use crate::outcome::StatementOutcome;
 use crate::run::rehearse::words;
 use crate::script::Statement;
 
@@ -86,6 +87,45 @@ impl RowTrigger {
     }
 }
 
+/// The triggers that the updates of a better way may fire for each row, for people. The statement that rewrites the table fires none.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Fired {
+    pub(crate) names: Vec<String>,
+    /// Whether only the original has them.
+    pub(crate) is_lacking: bool,
+}
+
+/// The triggers of all tables, before the migration.
+pub(crate) struct RowTriggers {
+    pub(crate) all: Vec<RowTrigger>,
+    /// Whether only the original has them.
+    pub(crate) are_lacking: bool,
+}
+
+impl RowTriggers {
+    /// Notes beside each statement that rewrites a table those that an UPDATE of the table may fire, unless earlier statements disable them.
+    pub(crate) fn note(&self, statements: &mut [StatementOutcome]) {
+        for place in 0..statements.len() {
+            let (earlier, rest) = statements.split_at_mut(place);
+            let Some(found) = rest.first_mut().and_then(|one| one.found.as_mut()) else { continue };
+            if found.class != Class::Rewrite {
+                continue;
+            }
+            let is_on = |trigger: &RowTrigger| {
+                let table = shown_relation(&trigger.schema, &trigger.table);
+                let sql = quote::qualified(&trigger.schema, &trigger.table);
+                found.works.iter().any(|work| work.kind == WorkKind::Rewrite && work.relation == table)
+                    || found.partitions.first().is_some_and(|root| root.sql == sql)
+            };
+            let is_left = |trigger: &RowTrigger| trigger.is_left_by(earlier.iter().map(|one| &one.statement));
+            let fires =
+                |trigger: &&RowTrigger| trigger.fires_on(UPDATE) && is_on(trigger) && is_left(trigger);
+            let names = self.all.iter().filter(fires).map(RowTrigger::shown).collect();
+            found.fired = Fired { names, is_lacking: self.are_lacking };
+        }
+    }
+}
+
 /// The bits of the events that the text of a statement names.
 pub(crate) fn events(statement: &Statement) -> i32 {
     let words = words(&statement.sql);
@@ -96,6 +136,7 @@ pub(crate) fn events(statement: &Statement) -> i32 {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::better::tests::found;
     use crate::script::Script;
 
     /// After update or delete.
@@ -123,6 +164,34 @@ mod tests {
         ] {
             assert_eq!(trigger().may_fire(events(&statements(sql)[0])), fires, "{sql}");
         }
+    }
+
+    #[test]
+    fn the_updates_of_a_better_way_may_fire_triggers_of_the_table() {
+        let mut gone = RowTrigger { name: "gone".to_owned(), events: 1 | DELETE, ..trigger() };
+        let other = RowTrigger { table: "lines".to_owned(), ..trigger() };
+        let of = |sql: &str, all: &[RowTrigger], relation: &str| {
+            let mut statements = StatementOutcome::of_all(&statements(sql));
+            for one in &mut statements {
+                let mut effects = found(Class::Rewrite, WorkKind::Rewrite);
+                effects.works[0].relation = relation.to_owned();
+                one.found = Some(effects);
+            }
+            RowTriggers { all: all.to_vec(), are_lacking: true }.note(&mut statements);
+            statements.pop().unwrap().found.unwrap().fired
+        };
+        let add = "ALTER TABLE orders ADD a uuid DEFAULT gen_random_uuid()";
+        let all = [trigger(), gone.clone(), other];
+        assert_eq!(
+            of(add, &all, "orders"),
+            Fired { names: vec!["\"Audit\" on orders".to_owned()], is_lacking: true }
+        );
+        let disabled = format!("ALTER TABLE orders DISABLE TRIGGER ALL; {add}");
+        assert_eq!(of(&disabled, &all, "orders").names, Vec::<String>::new());
+        gone.schema = "s".to_owned();
+        gone.events |= UPDATE;
+        assert_eq!(of(add, std::slice::from_ref(&gone), "orders").names, Vec::<String>::new());
+        assert_eq!(of(add, &[gone], "s.orders").names, ["gone on s.orders"]);
     }
 
     #[test]

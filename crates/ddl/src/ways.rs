@@ -3,10 +3,14 @@
 use std::collections::BTreeSet;
 
 use crate::find::{Class, WorkKind};
+use crate::objects::ObjectKind;
 use crate::outcome::{Attached, Effects, View};
 use crate::parts::{Act, Acts, Parts};
 use crate::script::Statement;
+use crate::triggers::Fired;
 
+/// Triggers that a hint names.
+const NAMED: usize = 8;
 /// Of a foreign key of a table that its transaction has made: only the referenced table has readers and writers.
 const KEY_OF_NEW: &str = "add the foreign key NOT VALID, after the other actions on the new table, and validate it in a later transaction: the \
                           scan then blocks neither reads nor writes of the referenced table";
@@ -17,6 +21,10 @@ const RULES_BESIDE: &str =
 /// The same of SET NOT NULL.
 const NOT_NULL_BESIDE: &str =
     "; and for SET NOT NULL, first add a CHECK constraint NOT VALID, and validate it in a later transaction";
+
+/// Of a primary key on the partitions.
+const NOT_NULL_OF_PARTITIONS: &str = "; each partition then has NOT NULL constraints of its own on the columns of the key, beside those that it inherits: to \
+                                      allow NULL later, DROP NOT NULL on the table, and after that on each partition";
 
 /// A better way of a statement, in words; none if none is known, or the statement blocks nobody on its own tables.
 pub fn better_way(found: &Effects, statement: &Statement) -> Option<String> {
@@ -32,7 +40,7 @@ pub fn better_way(found: &Effects, statement: &Statement) -> Option<String> {
         Class::IndexBuild => building(found, &parts, &statement.sql)?,
         Class::Scan | Class::ScanOfAnother | Class::SeveralTables => scanning(found, &statement.sql)?,
         Class::Rewrite if parts.refreshed().is_some() => refreshing(found.obstacles.view).to_owned(),
-        Class::Rewrite => rewriting(found, &statement.sql)?,
+        Class::Rewrite => rewriting(found, &statement.sql)? + &firing(&found.fired),
         Class::CatalogOnly | Class::Wait | Class::Rows | Class::Copy => return None,
     };
     let before = if found.nullable.is_empty() || found.class != Class::IndexBuild {
@@ -65,7 +73,15 @@ fn building(found: &Effects, parts: &Parts<'_>, sql: &str) -> Option<String> {
         }
         (false, _) => return None,
     };
-    Some(format!("{way}{}", beside(&acts)))
+    let local = if keeps_not_null(found, parts) { NOT_NULL_OF_PARTITIONS } else { "" };
+    Some(format!("{way}{}{local}", beside(&acts)))
+}
+
+/// Whether the partitions keep NOT NULL constraints of their own after the better way of a primary key: from PostgreSQL 18 on, where NOT NULL is a
+/// constraint, ADD PRIMARY KEY USING INDEX on a partition makes those that it inherits its own (heap.c: `AdjustNotNullInheritance`).
+fn keeps_not_null(found: &Effects, parts: &Parts<'_>) -> bool {
+    let has_constraints = found.objects.all.iter().any(|one| one.kind == ObjectKind::NotNull);
+    found.is_partitioned && has_constraints && parts.primary_key().is_some()
 }
 
 /// The ways of other actions of the statement, which read the table, too.
@@ -138,6 +154,25 @@ fn rewriting(found: &Effects, sql: &str) -> Option<String> {
         return Some(numbering(&acts));
     }
     (acts.has(Act::Default) && !acts.has(Act::Rewriting)).then(|| filling(&acts))
+}
+
+/// The triggers that fire for the rows of the batches, and not for the statement, which rewrites the table.
+fn firing(fired: &Fired) -> String {
+    let more = fired.names.len().saturating_sub(NAMED);
+    let names = fired.names.iter().take(NAMED).map(String::as_str).collect::<Vec<_>>().join(", ");
+    if names.is_empty() {
+        return String::new();
+    }
+    let more = if more > 0 { format!(" and {more} more") } else { String::new() };
+    let lacking = if fired.is_lacking {
+        ", which the copy lacks, so that the batches take longer than measured"
+    } else {
+        ""
+    };
+    format!(
+        "; the batches may fire triggers for each row ({names}{more}){lacking}: if they must not fire, SET session_replication_role = replica in the \
+         session of the batches, or disable them meanwhile (ALTER TABLE … DISABLE TRIGGER)"
+    )
 }
 
 /// The last steps of a new column with UNIQUE or PRIMARY KEY.
@@ -265,6 +300,21 @@ mod tests {
         assert!(scan(guarded).unwrap().starts_with("add the constraint NOT VALID"));
     }
 
+    /// Before PostgreSQL 18, NOT NULL is no constraint. The objects of these effects have one.
+    #[test]
+    fn constraints_that_only_the_better_way_leaves_are_named() {
+        let of = |sql: &str, is_partitioned: bool, has_constraints: bool| {
+            let script = Script::read(sql, None).unwrap();
+            let mut found = Effects { is_partitioned, ..found(Class::IndexBuild, WorkKind::IndexBuild) };
+            found.objects.all.retain(|one| has_constraints || one.kind != ObjectKind::NotNull);
+            better_way(&found, &script.statements[0]).unwrap().contains("NOT NULL constraints of its own")
+        };
+        let key = "ALTER TABLE pt ADD PRIMARY KEY (a, b)";
+        assert!(of(key, true, true));
+        assert!(!of(key, false, true) && !of(key, true, false));
+        assert!(!of("ALTER TABLE pt ADD UNIQUE (a, b)", true, true));
+    }
+
     /// Not of a table that a foreign key references.
     #[test]
     fn a_scan_of_one_partition_has_the_way_of_its_table() {
@@ -314,6 +364,29 @@ mod tests {
             assert_eq!(way.contains(KEY), wants_key, "{column}: {way}");
             assert!(way.contains("rewrite the table"), "{way}");
         }
+    }
+
+    /// The rewrite fires none.
+    #[test]
+    fn triggers_that_the_batches_fire_are_named() {
+        let script = Script::read("ALTER TABLE t ADD r float8 DEFAULT random()", None).unwrap();
+        let of = |names: &[&str], is_lacking: bool| {
+            let names = names.iter().map(|name| (*name).to_owned()).collect();
+            let found =
+                Effects { fired: Fired { names, is_lacking }, ..found(Class::Rewrite, WorkKind::Rewrite) };
+            better_way(&found, &script.statements[0]).unwrap()
+        };
+        assert!(of(&[], true).ends_with("does not rewrite the table"));
+        let own = of(&["touch on t", "audit on t"], false);
+        assert!(
+            own.contains(
+                "for each row (touch on t, audit on t): if they must not fire, SET session_replication_role"
+            ),
+            "{own}"
+        );
+        assert!(of(&["touch on t"], true).contains("(touch on t), which the copy lacks"));
+        let many = of(&["touch on t"; NAMED + 2], false);
+        assert!(many.contains("touch on t and 2 more): if"), "{many}");
     }
 
     /// The other actions keep their ways; one that rewrites the table anyway leaves none.

@@ -30,6 +30,11 @@ pub trait Classified: Error + Send + Sync + 'static {
         self.class() == Class::Interrupted
     }
 
+    /// Whether the server cannot be reached: if it has ended, the reason of its end is that of the error.
+    fn is_lost_server(&self) -> bool {
+        false
+    }
+
     /// Whether the server's log may say more: a statement failed that should not.
     fn is_explained_by_log(&self) -> bool {
         false

@@ -23,6 +23,18 @@ impl Explanation {
         }
     }
 
+    /// The remedy for a server of this instance that does not start: its own data may have filled the disk.
+    pub(crate) fn remedy_of_start(&self, instance: &str) -> String {
+        let remedy = self.remedy(instance);
+        if self.remedy == MAKE_ROOM {
+            format!(
+                "{remedy}, or delete the instance with its data (pgrig server destroy --instance {instance})"
+            )
+        } else {
+            remedy
+        }
+    }
+
     /// The file and the line of the cause, if the file is not pgrig's own, which has the settings of `--set`.
     fn written_by_hand(&self) -> Option<(&str, &str)> {
         let (_, rest) = self.cause.split_once(" in file \"")?;
@@ -35,10 +47,15 @@ impl Explanation {
 /// Stands for the name of the instance in remedies.
 const INSTANCE: &str = "{instance}";
 
+/// The remedy of a full disk.
+const MAKE_ROOM: &str = "free some space on that disk, or set PGRIG_HOME to another one";
+/// A full disk.
+const FULL: &str = "No space left on device";
+
 /// Words of PostgreSQL's (and of the system's) messages → remedy. The first that occurs counts.
 /// pgrig's servers speak English (`lc_messages` is C).
 const KNOWN: [(&str, &str); 21] = [
-    ("No space left on device", "free some space on that disk, or set PGRIG_HOME to another one"),
+    (FULL, MAKE_ROOM),
     ("unrecognized configuration parameter", BAD_SETTING),
     ("syntax error in file", BAD_SETTING),
     ("invalid value for parameter", BAD_SETTING),
@@ -98,7 +115,7 @@ pub(crate) fn explain(output: &str, free: Option<u64>) -> Explanation {
         return Explanation { cause, remedy };
     }
     if free.is_some_and(|bytes| bytes < 1 << 20) {
-        return Explanation { cause: "No space left on device".to_owned(), remedy: KNOWN[0].1 };
+        return Explanation { cause: FULL.to_owned(), remedy: MAKE_ROOM };
     }
     let cause = last_words(output).unwrap_or_else(|| "the program printed no message".to_owned());
     let remedy = if output.contains("error while loading shared libraries") {
@@ -107,6 +124,18 @@ pub(crate) fn explain(output: &str, free: Option<u64>) -> Explanation {
         READ_LOG
     };
     Explanation { cause, remedy }
+}
+
+/// The remedy for a server that has ended by itself, from its last words. What filled the disk is there after it: the data, and the WAL that the
+/// next start needs.
+pub(crate) fn remedy_of_end(cause: &str, instance: &str) -> String {
+    if !cause.contains(FULL) {
+        return "the next start recovers it".to_owned();
+    }
+    format!(
+        "the next start recovers it, if there is some space on that disk: free some, or delete the instance with its data (pgrig server destroy \
+         --instance {instance}); then repeat the command with less data"
+    )
 }
 
 /// Why a program could not be run.
@@ -219,6 +248,16 @@ mod tests {
         assert!(explain("", Some(0)).cause.contains("No space"));
         let panic = "x PANIC:  could not write to file \"pg_wal/xlogtemp.9\": No space left on device";
         assert!(explain(panic, None).remedy.contains("PGRIG_HOME"));
+        assert!(
+            explain(panic, None).remedy_of_start("ddl").ends_with("(pgrig server destroy --instance ddl)")
+        );
+        let cause =
+            last_words(&format!("{panic}\nx LOG:  terminating any other active server processes\n")).unwrap();
+        assert!(
+            remedy_of_end(&cause, "ddl")
+                .contains("delete the instance with its data (pgrig server destroy --instance ddl)")
+        );
+        assert_eq!(remedy_of_end("was terminated by signal 9: Killed", "ddl"), "the next start recovers it");
     }
 
     #[test]

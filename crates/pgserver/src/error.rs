@@ -167,7 +167,7 @@ pub enum Error {
         by_programs: bool,
     },
     /// Another live pgrig process owns the instance.
-    #[error("{}", in_use(instance, *pid, *is_keeper))]
+    #[error("{}", in_use(instance, *pid, *is_keeper, start))]
     InUse {
         /// Name of the instance.
         instance: String,
@@ -175,6 +175,8 @@ pub enum Error {
         pid: u32,
         /// Whether that process is the keeper of `pgrig testdb` in the background.
         is_keeper: bool,
+        /// The command that starts the server so that several commands can use it.
+        start: String,
     },
     /// Another process has held the lock for longer than any start takes, and has not written its
     /// name into the lock file.
@@ -188,7 +190,7 @@ pub enum Error {
     /// A running server has other properties than asked for.
     #[error(
         "instance {instance} {difference}; stop it first (pgrig server stop --instance \
-         {instance}), or {}",
+         {instance}), or {}. So that several commands can use it, start it again with {start}",
         if *.is_given { "leave out the option" } else { "use another instance (--instance OTHER)" }
     )]
     RunsDifferently {
@@ -198,6 +200,8 @@ pub enum Error {
         difference: String,
         /// Whether an option of the user's asked for it.
         is_given: bool,
+        /// The command that starts it with the properties that are asked for.
+        start: String,
     },
     /// Other commands use the running server, so it cannot be restarted.
     #[error(
@@ -275,9 +279,7 @@ pub enum Error {
         cause: String,
     },
     /// The server ended by itself.
-    #[error(
-        "the server of instance {instance} ended by itself ({how}): {cause}; the next start recovers it (log: {log})"
-    )]
+    #[error("the server of instance {instance} ended by itself ({how}): {cause}; {remedy} (log: {log})")]
     Died {
         /// Name of the instance.
         instance: String,
@@ -285,6 +287,8 @@ pub enum Error {
         how: String,
         /// Last lines of the log.
         cause: String,
+        /// The remedy, for the server's instance.
+        remedy: String,
         /// The whole log.
         log: PathBuf,
     },
@@ -441,12 +445,12 @@ fn release(version: &str) -> &str {
     version.match_indices('.').nth(1).map_or(version, |(at, _)| &version[..at])
 }
 
-fn in_use(instance: &str, pid: u32, is_keeper: bool) -> String {
+fn in_use(instance: &str, pid: u32, is_keeper: bool, start: &str) -> String {
     if !is_keeper {
         return format!(
             "pgrig process {pid} uses instance {instance}, and stops the instance when the process ends. Wait for that \
-             process, or use another instance (--instance OTHER). To run several commands at the same time, run pgrig \
-             server start before the first of them"
+             process, or use another instance (--instance OTHER). To run several commands at the same time, run {start} \
+             before the first of them"
         );
     }
     let named = if instance == "default" { String::new() } else { format!(" --instance {instance}") };

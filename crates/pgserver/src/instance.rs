@@ -9,7 +9,7 @@ use crate::running::{Connection, Running, Tcp};
 use crate::status::{Live, Status, status};
 use crate::{
     Binaries, Error, Event, Events, Home, Lifetime, Major, Profile, Result, Version, fetch, postmaster,
-    process, profile, setting_name, socket,
+    process, profile, socket,
 };
 use crate::{account::Account, error::OnPath};
 use std::fs;
@@ -391,59 +391,6 @@ impl Instance {
         Ok(Config::default_for(version))
     }
 
-    /// Whether a running server fulfils the request.
-    pub(crate) fn check_same(&self, runs: &Config) -> Result<()> {
-        let spec = &self.spec;
-        let differs = |property: &str, difference: String| {
-            let is_given = !spec.defaults.contains(&property);
-            Err(Error::RunsDifferently { instance: spec.name.clone(), difference, is_given })
-        };
-        let with = |runs: &str, asked: &str| format!("runs with {runs}, not with {asked}");
-        if let Some(asked) = spec.profile.filter(|profile| *profile != runs.profile) {
-            let difference = with(&format!("profile {}", runs.profile), &format!("profile {asked}"));
-            return differs("profile", difference);
-        }
-        if let Some(asked) = spec.tcp.filter(|tcp| *tcp != runs.tcp) {
-            let word = |tcp: bool| if tcp { "TCP" } else { "the socket only" };
-            return differs("tcp", with(word(runs.tcp), word(asked)));
-        }
-        if let Some(dir) = &spec.pg_bin {
-            let asked = Binaries::installed(dir)?;
-            if runs.binaries != Source::Installed(asked.dir().to_owned()) {
-                let runs = format!("PostgreSQL {} from another directory", runs.version);
-                let asked = format!("the one in {}", asked.dir().display());
-                return differs("pg_bin", with(&runs, &asked));
-            }
-        }
-        for (name, value) in &spec.set {
-            let same = |(other, _): &&(String, String)| other.eq_ignore_ascii_case(name);
-            let has = runs.set.iter().rfind(same).map(|(_, value)| value);
-            if has != Some(value) {
-                if self.is_unknown(name, runs).unwrap_or(false) {
-                    let problem = "the server has no setting of this name".to_owned();
-                    return Err(Error::InvalidSetting { name: name.clone(), problem });
-                }
-                let difference = match has {
-                    Some(has) => with(&format!("{name} = {has}"), &format!("{name} = {value}")),
-                    None => format!("was started without --set {name}={value}"),
-                };
-                return differs(name, difference);
-            }
-        }
-        Ok(())
-    }
-
-    /// Whether the programs of its server do not know a setting.
-    fn is_unknown(&self, name: &str, runs: &Config) -> Result<bool> {
-        let dir = match &runs.binaries {
-            Source::Installed(dir) => dir.clone(),
-            Source::Fetched(number) => self.home.version_dir(major_of(*number)?),
-        };
-        let postgres = Binaries::installed(&dir)?.program("postgres");
-        let data = self.data();
-        Ok(setting_name::is_unknown(&postgres, &data, name, &Account::of_data(&data)?))
-    }
-
     pub(crate) fn connection_of(&self, live: &Live) -> Result<Connection> {
         let account = Account::of_data(&self.data())?;
         let config = live.record.as_ref().map(|record| &record.config);
@@ -485,6 +432,6 @@ impl Instance {
 }
 
 /// The major version of downloaded binaries.
-fn major_of(number: u16) -> Result<Major> {
+pub(crate) fn major_of(number: u16) -> Result<Major> {
     Major::from_number(number).ok_or_else(|| Error::UnknownMajor(number.to_string()))
 }

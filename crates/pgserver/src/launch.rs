@@ -2,6 +2,7 @@
 
 use crate::account::Account;
 use crate::diagnose::BAD_SETTING;
+use crate::differences::start_command;
 use crate::error::OnPath;
 use crate::files::{create_dirs, poll, text};
 use crate::lock::{InUse, Purpose};
@@ -51,6 +52,10 @@ pub(crate) fn attach_or_start(instance: &Instance, lifetime: Lifetime, events: E
         match InUse::acquire(&instance.dir, purpose, events) {
             // Removed while this process waited: its first start failed.
             Err(_) if !instance.dir.exists() => {}
+            Err(Error::InUse { instance: name, pid, is_keeper, .. }) => {
+                let start = start_command(&instance.spec, None);
+                return Err(Error::InUse { instance: name, pid, is_keeper, start });
+            }
             acquired => break acquired?,
         }
     };

@@ -63,6 +63,7 @@ mod binaries;
 mod config_file;
 mod control;
 mod diagnose;
+mod differences;
 mod error;
 mod event;
 mod fetch;

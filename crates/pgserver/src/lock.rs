@@ -4,6 +4,7 @@
 //! names the holder. An owner holds the lock as long as its server runs, other processes only while
 //! they act.
 
+use crate::differences::start_of;
 use crate::error::OnPath;
 use crate::lock_file::{LockFile, TELL_AFTER};
 use crate::{Error, Event, Events, Result, files, process};
@@ -112,7 +113,8 @@ pub(crate) fn holder(dir: &Path) -> Option<Holder> {
 
 /// The error of a command that needs the instance of another pgrig process.
 pub(crate) fn refusal(instance: String, pid: u32) -> Error {
-    Error::InUse { instance, pid, is_keeper: is_keeper(pid) }
+    let start = start_of(&instance);
+    Error::InUse { instance, pid, is_keeper: is_keeper(pid), start }
 }
 
 /// Whether the process is the keeper of `pgrig testdb` in the background, by its command line.
@@ -160,7 +162,8 @@ mod tests {
         keeper.kill().unwrap();
         keeper.wait().unwrap();
         let in_use = |instance: &str| {
-            Error::InUse { instance: instance.to_owned(), pid: 7, is_keeper: true }.to_string()
+            let start = String::new();
+            Error::InUse { instance: instance.to_owned(), pid: 7, is_keeper: true, start }.to_string()
         };
         let said = in_use("default");
         assert!(said.starts_with("the keeper of pgrig testdb (process 7) uses instance default"), "{said}");

@@ -200,7 +200,7 @@ impl Postmaster {
         let why = diagnose::explain(&text, free_bytes(instance));
         let name = name_of(instance);
         let error = Error::Start {
-            remedy: why.remedy(&name),
+            remedy: why.remedy_of_start(&name),
             instance: name,
             cause: format!("{} ({how})", why.cause),
             log: self.log.path.clone(),

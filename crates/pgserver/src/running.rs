@@ -211,10 +211,13 @@ impl Running {
 
     fn died(&self, postmaster: &Postmaster, how: &str) -> Error {
         let words = diagnose::last_words(&postmaster.log().text());
+        let instance = crate::files::name_of(&self.dir);
+        let cause = words.unwrap_or_else(|| "its log is empty".to_owned());
         Error::Died {
-            instance: crate::files::name_of(&self.dir),
+            remedy: diagnose::remedy_of_end(&cause, &instance),
+            instance,
             how: how.to_owned(),
-            cause: words.unwrap_or_else(|| "its log is empty".to_owned()),
+            cause,
             log: self.log_path(),
         }
     }

@@ -178,7 +178,7 @@ impl<'a> Design<'a> {
         request: &'a DescribeRequest,
         avoided: &'a [CheckInfo],
     ) -> Result<Described, CatalogError> {
-        let given = Given::read(client, info, &request.columns).await?;
+        let given = Given::read(client, info, &request.columns, &request.planned).await?;
         let mut slots = slots(info, &given, request)?;
         let refused = defaults::refused(client, info).await?;
         for slot in slots.iter_mut().filter(|slot| refused.iter().any(|name| name == slot.name())) {

@@ -46,7 +46,11 @@ pub(crate) fn on_server(
     {
         printer.say(format!("the server's log: {}", log.display()));
     }
-    result.and(released)
+    match (result, released) {
+        // pgrig's own server has ended by itself: the sessions have only lost it, and its last words tell why.
+        (Err(failure), Err(ended)) if failure.is_lost_server() => Err(ended),
+        (result, released) => result.and(released),
+    }
 }
 
 /// Connects to the chosen server, and looks at it.

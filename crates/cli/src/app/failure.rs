@@ -23,6 +23,7 @@ pub(crate) struct Classed {
     /// Steps that failed, each in a few words; the outermost step is last.
     context: Vec<String>,
     is_explained_by_log: bool,
+    is_lost_server: bool,
     error: Box<dyn Error + Send + Sync>,
 }
 
@@ -75,6 +76,7 @@ impl<E: Classified> From<E> for Failure {
             class: error.class(),
             context: Vec::new(),
             is_explained_by_log: error.is_explained_by_log(),
+            is_lost_server: error.is_lost_server(),
             error: Box::new(error),
         }))
     }
@@ -108,6 +110,11 @@ impl Failure {
     /// Whether the server's log may contain details.
     pub(crate) fn is_explained_by_log(&self) -> bool {
         matches!(self, Self::Error(classed) if classed.is_explained_by_log)
+    }
+
+    /// Whether the server could not be reached.
+    pub(crate) fn is_lost_server(&self) -> bool {
+        matches!(self, Self::Error(classed) if classed.is_lost_server)
     }
 
     /// Whether the reader of standard output has closed it, as in `pgrig server logs | head`.

@@ -103,6 +103,32 @@ fn the_next_run_drops_what_a_killed_one_left_at_work() {
     }
 }
 
+/// A process that cannot write WAL ends the whole server, and the others lose their connections.
+#[test]
+fn wal_that_fills_the_disk_is_named_with_the_remedy() {
+    let Some(rig) = Rig::on_disk(|home| testkit::Mount::tmpfs(home, 200)) else { return };
+    let schema = rig.home.path().join("schema.sql");
+    fs::write(&schema, "CREATE TABLE t (id int PRIMARY KEY);").unwrap();
+    let wal = "SELECT count(pg_logical_emit_message(true, 'x', repeat(md5(i::text), 30000))) FROM generate_series(1, 300) i";
+    let run = || {
+        let mut command = rig.command("ddl --quick --rows 10 --up-to 1MB --set max_wal_size=10GB");
+        command.args(["-c", wal, "--schema-file"]).arg(&schema);
+        Running::start(command).end()
+    };
+    let ran = run();
+    assert_eq!(ran.code, Some(1), "{ran:#?}");
+    for said in ["ended by itself", "No space left on device", "pgrig server destroy --instance ddl"] {
+        assert!(ran.stderr.contains(said), "{said}: {ran:#?}");
+    }
+    assert!(!ran.stderr.contains("repeat your command"), "{ran:#?}");
+    // The next start needs space for the WAL.
+    let again = run();
+    assert_ne!(again.code, Some(0), "{again:#?}");
+    assert!(again.stderr.contains("pgrig server destroy --instance ddl"), "{again:#?}");
+    let ran = rig.run("server destroy --instance ddl");
+    assert_eq!(ran.code, Some(0), "{ran:#?}");
+}
+
 #[test]
 fn a_killed_server_ends_the_run() {
     for copy in COPIES {

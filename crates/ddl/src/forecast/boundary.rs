@@ -12,6 +12,10 @@ pub(crate) struct Limits {
     /// The cause of the first checkpoint, and the bytes of the statement's tables at which it begins, if it makes the statement write
     /// pages whole.
     pub(crate) checkpoint: Option<(Cause, f64)>,
+    /// Bytes of the statement's tables from which on the build of an index of the largest one has parallel workers; none if it never has.
+    /// Each process of such a build writes its sorted rows to a temporary file, however much memory it has (tuplesort.c:
+    /// `worker_freeze_result_tape`).
+    pub(crate) parallel: Option<f64>,
 }
 
 /// The quantity that is forecast.
@@ -30,8 +34,9 @@ pub(crate) fn boundaries(
     limits: Limits,
     bytes_of_row: f64,
 ) -> Vec<Boundary> {
-    let Limits { memory, checkpoint } = limits;
+    let Limits { memory, checkpoint, parallel } = limits;
     let sort_at = memory.sorted_rows() * bytes_of_row;
+    let is_build = matches!(class, Class::IndexBuild | Class::Rewrite);
     let mut found: Vec<(Cause, f64)> = match (quantity, class) {
         // A sort begins to write them there; other work has no boundary that is known.
         (Quantity::Temporary, Class::IndexBuild | Class::Rewrite | Class::SeveralTables) => {
@@ -55,6 +60,9 @@ pub(crate) fn boundaries(
         }
         (Quantity::Seconds, Class::Copy) => vec![(Cause::Cache, memory.dirty())],
     };
+    if is_build && quantity != Quantity::Wal {
+        found.extend(parallel.map(|at| (Cause::ParallelWorkers, at)));
+    }
     if quantity != Quantity::Temporary {
         found.extend(checkpoint);
     }

@@ -105,12 +105,14 @@ fn temporary(class: Class, spaces: &[SpaceAt], (bytes, rows): (f64, f64), limits
     if writing.is_empty() {
         let of_row = largest.bytes / largest.rows.max(1.0);
         let all = boundaries(class, Quantity::Temporary, limits, of_row);
-        // An index is built by a sort. The readings miss files that are there for a few milliseconds.
+        // An index is built by a sort. The readings miss files that are there for a few milliseconds. Not every build has workers.
         let is_missed = |boundary: &Boundary| {
-            class == Class::IndexBuild && largest.bytes < bytes && boundary.at as f64 <= largest.bytes
+            let is_sort = class == Class::IndexBuild && boundary.cause == Cause::MaintenanceWorkMem;
+            is_sort && largest.bytes < bytes && boundary.at as f64 <= largest.bytes
         };
         let is_between = |boundary: &Boundary| (largest.bytes..bytes).contains(&(boundary.at as f64));
-        let boundary = all.into_iter().find(|boundary| is_between(boundary) || is_missed(boundary))?;
+        let possible = all.into_iter().filter(|boundary| is_between(boundary) || is_missed(boundary));
+        let boundary = possible.min_by_key(|boundary| boundary.at)?;
         let least = if is_missed(&boundary) { largest.bytes * STEP } else { boundary.at as f64 * WRITTEN };
         #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "a size")]
         let measure = least.ceil() as u64;
@@ -212,7 +214,7 @@ mod tests {
             max_wal_size: 1000 * MB,
             machine: 24_000 * MB,
         };
-        Limits { memory, checkpoint: None }
+        Limits { memory, checkpoint: None, parallel: None }
     }
 
     #[test]
@@ -381,6 +383,49 @@ mod tests {
         assert_eq!(of(Class::IndexBuild, &[at(10 * MB, None), at(80 * MB, None)], 1600 * MB), None);
         let one = [at(160 * MB, Some(80 * MB))];
         assert_eq!(of(Class::IndexBuild, &one, 1600 * MB), Some(Figure::TooFewSizes));
+    }
+
+    #[test]
+    fn sorts_of_parallel_workers_write_temporary_files_from_a_boundary_on() {
+        let at = |bytes: u64, temporary: u64| SpaceAt {
+            place: 0,
+            bytes,
+            rows: bytes / 100,
+            space: crate::outcome::Space { files: 0, temporary: Some(temporary) },
+        };
+        let parallel = Limits { parallel: Some(12e6), ..limits() };
+        let of = |class: Class, spaces: &[SpaceAt], limits: Limits| {
+            temporary(class, spaces, (80.0 * MB as f64, 8e5), limits)
+        };
+        let small = [at(2 * MB, 0), at(8 * MB, 0)];
+        for class in [Class::IndexBuild, Class::Rewrite] {
+            // The rows fit in maintenance_work_mem.
+            assert_eq!(of(class, &small, limits()), None);
+            let found = of(class, &small, parallel);
+            let Some(Figure::Beyond { boundary, measure }) = found else { panic!("{found:?}") };
+            assert_eq!((boundary.cause, boundary.at, measure), (Cause::ParallelWorkers, 12 * MB, 18 * MB));
+        }
+        assert_eq!(of(Class::Scan, &small, parallel), None);
+        // This build has no workers.
+        assert_eq!(of(Class::IndexBuild, &[at(4 * MB, 0), at(16 * MB, 0)], parallel), None);
+        let found = of(Class::IndexBuild, &[at(4 * MB, 0), at(16 * MB, 8 * MB)], parallel);
+        assert!(
+            matches!(found, Some(Figure::Value { value, .. }) if (value / 4e7 - 1.0).abs() < 0.01),
+            "{found:?}"
+        );
+        // They shorten the build, too.
+        let measured = measured(|bytes, _| bytes * 1e-9);
+        let seconds = |at: f64| {
+            let limits = Limits { parallel: Some(at), ..parallel };
+            let found = forecast(Class::IndexBuild, &measured[..2], &[], (80 * MB, MB), limits).unwrap();
+            assert!(matches!(found.wal, Figure::Value { .. }), "{found:?}");
+            found.seconds
+        };
+        assert!(matches!(seconds(5e6), Figure::Value { .. }));
+        assert!(matches!(
+            seconds(12e6),
+            Figure::Beyond { boundary: Boundary { cause: Cause::ParallelWorkers, .. }, .. }
+        ));
     }
 
     fn measured_at(cost: f64) -> Vec<AtSize> {

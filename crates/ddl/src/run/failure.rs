@@ -8,6 +8,9 @@ use crate::run::missing;
 use crate::run::unsuited::Unsuited;
 use crate::script::Statement;
 
+/// The server's messages for a column whose type cannot change because of objects that use it begin so.
+const KEEPS_TYPE: &str = "cannot alter type of a column used ";
+
 /// Whether the server refused the statement and the session goes on. Cancelled statements, and those that fail because of
 /// the machine, are not meant.
 pub(crate) fn is_of_statement(error: &ConnectError) -> bool {
@@ -176,6 +179,17 @@ fn remedy(error: &ServerError) -> Option<&'static str> {
             if *state == SqlState::FEATURE_NOT_SUPPORTED && error.message.starts_with("cross-database ") =>
         {
             Some("leave out the name of the database: pgrig runs the migration in databases of other names")
+        }
+        // tablecmds.c: RememberAllDependentForRebuilding. The detail names the object.
+        _ if error.message.starts_with(KEEPS_TYPE) => Some(
+            "drop the view, rule, policy, trigger, function or publication that uses the column earlier in the migration, and create it again later",
+        ),
+        // dependency.c: reportDependentObjects.
+        state
+            if *state == SqlState::DEPENDENT_OBJECTS_STILL_EXIST
+                && error.message.ends_with(" because other objects depend on it") =>
+        {
+            Some("drop these objects earlier in the migration, or write CASCADE, which drops them, too")
         }
         // xact.c: PreventInTransactionBlock.
         state

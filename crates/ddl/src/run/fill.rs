@@ -247,6 +247,7 @@ impl Filler<'_> {
             name: row.get("name"),
             rows: whole(row.get("rows")),
             bytes: whole(row.get("bytes")),
+            main: whole(row.get("main")),
         };
         let tables = rows.iter().map(table).collect();
         // Nobody may be connected to a database that is copied.

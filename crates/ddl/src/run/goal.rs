@@ -21,6 +21,7 @@ pub(crate) fn goal(request: &Request, scales: &Scales, filled: &[Filled]) -> Vec
         let at = |ratio: f64| TableAt {
             rows: whole(table.rows as f64 * ratio),
             bytes: whole(table.bytes as f64 * ratio),
+            main: whole(table.main as f64 * ratio),
             ..table.clone()
         };
         match &request.amount {
@@ -28,11 +29,13 @@ pub(crate) fn goal(request: &Request, scales: &Scales, filled: &[Filled]) -> Vec
                 Some(size) => at(size.bytes as f64 / (table.bytes as f64).max(1.0)),
                 None => at(ratio),
             },
-            Amount::AsOriginal => TableAt {
-                rows: request.schema.rows.get(&table.name).copied().unwrap_or_else(|| at(ratio).rows),
-                bytes: request.schema.bytes.get(&table.name).copied().unwrap_or_else(|| at(ratio).bytes),
-                ..table.clone()
-            },
+            Amount::AsOriginal => {
+                let bytes = request.schema.bytes.get(&table.name).copied();
+                let at = at(bytes.map_or(ratio, |bytes| bytes as f64 / (table.bytes as f64).max(1.0)));
+                let rows = request.schema.rows.get(&table.name).copied();
+                let rows = rows.unwrap_or_else(|| whole(table.rows as f64 * ratio));
+                TableAt { rows, bytes: bytes.unwrap_or(at.bytes), ..at }
+            }
             Amount::Size(_) | Amount::Rows(_) | Amount::Rules(_) => at(ratio),
         }
     };

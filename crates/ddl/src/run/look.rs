@@ -36,6 +36,7 @@ use crate::run::vacuum;
 use crate::run::watch::{WaitsFor, Watcher, read_of};
 use crate::run::workers::Workers;
 use crate::script::{Statement, StatementKind};
+use crate::triggers::Fired;
 
 /// Times between two readings of the locks of a statement that runs outside of transactions. Such a statement waits as much longer for each
 /// transaction that holds it up.
@@ -254,6 +255,7 @@ impl<'a> Look<'a> {
             adds_domain,
             attached: attached.zip(target).and_then(|oids| attachment(oids, &before.relations)),
             obstacles: Obstacles { excluding, view },
+            fired: Fired::default(),
             tables: concerned(&works, &locks, &before.relations),
             held: after.locks.tables(&before.relations),
             taken,
@@ -338,6 +340,7 @@ impl<'a> Look<'a> {
             adds_domain: false,
             attached: None,
             obstacles: Obstacles { excluding, view: None },
+            fired: Fired::default(),
             tables: concerned(&works, &locks, &before),
             held: held.tables(&before),
             taken: held.taken(&Held::default(), &before, &BTreeSet::new()),

@@ -60,6 +60,7 @@ use std::pin::pin;
 use std::rc::Rc;
 use std::time::Duration;
 
+use ::failure::Classified as _;
 use connect::Target;
 use futures_util::future::LocalBoxFuture;
 use server::fault::caught;
@@ -71,7 +72,7 @@ use self::copies::Copies;
 use self::databases::Databases;
 use self::defaults::DefaultRows;
 use self::fill::{Filled, Filler, Scales};
-use self::forecasts::Forecasts;
+use self::forecasts::{Forecasts, Sizes};
 use self::minimal::Minimal;
 use self::rehearsal::Rehearsed;
 use self::roles::Roles;
@@ -152,6 +153,7 @@ pub fn run<'a>(
             (Ok(()), result) => result,
             // A lost server explains both.
             (Err(_), Err(error @ (DdlError::Connect(_) | DdlError::Restart { .. }))) => Err(error),
+            (Err(_), Err(error)) if error.is_lost_server() => Err(error),
             (Err((database, why)), result) => {
                 Err(DdlError::NotDropped { database, why, ended: result.err().map(Box::new) })
             }
@@ -172,7 +174,7 @@ impl Measurement<'_> {
         let mut databases =
             Databases::begin(self.target, name.to_owned(), Rc::clone(&self.roles), observer).await?;
         let conditions = settings::take_over(self.site, self.request, &mut databases, observer).await?;
-        let Conditions { settings, of_server, memory, checkpoints, warnings } = conditions;
+        let Conditions { settings, of_server, memory, checkpoints, parallel_from, warnings } = conditions;
         locale::choose(&mut databases, &self.request.schema, observer).await?;
         let copies = Copies { databases: &databases, settings: &settings };
         observer.stage("running the migration on tables without rows");
@@ -189,6 +191,7 @@ impl Measurement<'_> {
             roles,
             zone,
             refused,
+            row_triggers,
         } = rehearsed;
         let empty = databases.create("plan").await?;
         let told = RefCell::new(&mut *observer);
@@ -249,11 +252,13 @@ impl Measurement<'_> {
         let mut rounds = Rounds { site: &site, effort, probes, seed, are_last, clock, observer };
         let of_users = rounds.all(&filled, &mut statements).await?;
         columns.name_in(&mut statements);
+        row_triggers.note(&mut statements);
         missing::complete(&self.request.schema, &recipe.skipped, &mut statements);
         let partitions = Partitions::of(&filled, &columns, &self.request.schema);
         let (inserted, zone) = (&recipe.inserted, zone.as_ref());
         let locale = databases.doubt.as_ref();
-        let forecasts = Forecasts { goal: &goal, memory, checkpoints, partitions, inserted, zone, locale };
+        let sizes = Sizes { goal: &goal, memory, checkpoints, parallel_from };
+        let forecasts = Forecasts { sizes, partitions, inserted, zone, locale };
         forecasts.add(&mut statements);
         let mut alternatives = match better::migration(&statements, databases.version()) {
             Some(better) if self.request.alternatives => {

@@ -24,6 +24,7 @@ use crate::better;
 use crate::error::DdlError;
 use crate::outcome::{Failed, StatementOutcome};
 use crate::request::Amount;
+use crate::triggers::{RowTrigger, RowTriggers};
 
 /// Results of running the migration on tables without rows.
 pub(super) struct Rehearsed<'a> {
@@ -49,6 +50,8 @@ pub(super) struct Rehearsed<'a> {
     pub(super) zone: Option<zone::Unasked>,
     /// The statements that the server refuses in the original.
     pub(super) refused: dependents::Refused,
+    /// The triggers of the tables before the migration.
+    pub(super) row_triggers: RowTriggers,
 }
 
 impl Measurement<'_> {
@@ -64,6 +67,7 @@ impl Measurement<'_> {
         let skipped = self.create_schema(&session, site.databases).await?;
         let had_mappings = mappings::were_dropped(&session).await?;
         let triggers = SchemaTriggers::read(&session.connection).await?;
+        let row_triggers = self.row_triggers(&session).await?;
         session.close().await;
         let roles = site.databases.made_roles().await?;
         let of_skipped = left_out::warnings(&skipped, &self.request.schema.origin, &roles);
@@ -150,7 +154,20 @@ impl Measurement<'_> {
             roles,
             zone,
             refused,
+            row_triggers,
         })
+    }
+
+    /// The triggers of the original, which the copy lacks, or of the schema.
+    async fn row_triggers(&self, session: &Session) -> Result<RowTriggers, DdlError> {
+        let schema = &self.request.schema;
+        let are_lacking = schema.is_copy();
+        let all = if are_lacking {
+            schema.triggers.clone()
+        } else {
+            RowTrigger::of_database(&session.connection).await?
+        };
+        Ok(RowTriggers { all, are_lacking })
     }
 
     /// Runs the user's scripts of readers and writers once, in a copy of the tables without rows.

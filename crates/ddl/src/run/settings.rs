@@ -17,6 +17,10 @@ pub(crate) type Settings = Vec<(String, String)>;
 /// GetPinLimit); with 4 MB, the time of the same scan varied by a factor of four.
 const FEW_BUFFERS: u64 = 64 << 20;
 
+/// With less `maintenance_work_mem`, the build of an index has no worker: the worker and the process of the statement need 32 MB each
+/// (planner.c: `plan_create_index_workers`).
+const PARALLEL_SORT: u64 = 64 << 20;
+
 /// Settings and memory of the server that measures, and warnings about them.
 pub(crate) struct Conditions {
     /// Those of the original that the sessions get.
@@ -25,6 +29,8 @@ pub(crate) struct Conditions {
     pub(crate) of_server: Settings,
     pub(crate) memory: Memory,
     pub(crate) checkpoints: Checkpoints,
+    /// Bytes of a table, without its indexes, from which on the build of an index has parallel workers; none if it never has.
+    pub(crate) parallel_from: Option<u64>,
     /// Warnings for the user.
     pub(crate) warnings: Vec<String>,
 }
@@ -53,7 +59,11 @@ pub(crate) async fn take_over(
                  pg_catalog.pg_size_bytes(current_setting('wal_segment_size')) AS segment, \
                  current_setting('checkpoint_completion_target')::float8 AS completion, \
                  (SELECT setting::float8 FROM pg_catalog.pg_settings WHERE name = 'checkpoint_timeout') AS timeout, \
-                 coalesce(current_setting('io_method', true) = 'worker', false) AS has_workers";
+                 coalesce(current_setting('io_method', true) = 'worker', false) AS has_workers, \
+                 least(current_setting('max_parallel_maintenance_workers')::int, \
+                       current_setting('max_parallel_workers')::int, \
+                       current_setting('max_worker_processes')::int) AS workers, \
+                 pg_catalog.pg_size_bytes(current_setting('min_parallel_table_scan_size')) AS parallel";
     let row = session.row(query, &[]).await?;
     session.close().await;
     let whole = |name: &str| u64::try_from(row.get::<_, i64>(name)).unwrap_or_default();
@@ -64,6 +74,8 @@ pub(crate) async fn take_over(
         max_wal_size: whole("wal"),
         machine: if is_here { survey.environment.client.memory } else { 0 },
     };
+    let has_parallel = row.get::<_, i32>("workers") > 0 && memory.maintenance_work_mem >= PARALLEL_SORT;
+    let parallel_from = has_parallel.then(|| whole("parallel"));
     let wal = (memory.max_wal_size, whole("segment"));
     let checkpoints = Checkpoints::of(wal, row.get("completion"), row.get("timeout"));
     let is_few = row.get::<_, bool>("has_workers") && memory.shared_buffers < FEW_BUFFERS;
@@ -72,7 +84,7 @@ pub(crate) async fn take_over(
          shared_buffers to the value of your server"
             .to_owned()
     }));
-    Ok(Conditions { settings, of_server, memory, checkpoints, warnings })
+    Ok(Conditions { settings, of_server, memory, checkpoints, parallel_from, warnings })
 }
 
 /// A warning if pgrig does not know at which size the tables no longer fit in the machine's memory, though it forecasts seconds.

@@ -242,3 +242,44 @@ fn long_texts_take_the_bytes_of_the_original() {
         }
     }
 }
+
+/// The server shows nobody the statistics of columns that he may not read, or of tables with row-level security that applies to him.
+#[test]
+fn tables_whose_statistics_the_role_does_not_see_are_named() {
+    let original = "
+        CREATE TABLE orders (id int PRIMARY KEY, n int);
+        CREATE TABLE customers (id int PRIMARY KEY, vip bool);
+        CREATE TABLE cards (id int PRIMARY KEY, number text);
+        CREATE TABLE secrets (id int PRIMARY KEY, word text);
+        CREATE TABLE bare (id int PRIMARY KEY);
+        ALTER TABLE customers ENABLE ROW LEVEL SECURITY;
+        INSERT INTO orders SELECT i, i FROM generate_series(1, 100) i;
+        INSERT INTO customers SELECT i, i % 10 = 0 FROM generate_series(1, 100) i;
+        INSERT INTO cards SELECT i, i FROM generate_series(1, 100) i;
+        INSERT INTO secrets SELECT i, i FROM generate_series(1, 100) i;
+        ANALYZE;
+        CREATE ROLE \"Limited\";
+        GRANT SELECT ON orders, customers TO \"Limited\";
+        GRANT SELECT (id) ON cards TO \"Limited\";
+    ";
+    for release in RELEASES {
+        let server = server(release);
+        server.sql("CREATE DATABASE shop");
+        block_on(async {
+            let shop = server.connect("shop").await;
+            shop.client.batch_execute(original).await.unwrap();
+            let all = Schema::of_database(&shop, "shop").await.unwrap().unseen.join("\n");
+            assert!(!all.contains("statistics"), "{release}: {all}");
+            shop.client.batch_execute("SET ROLE \"Limited\"").await.unwrap();
+            let seen = Schema::of_database(&shop, "shop").await.unwrap().unseen.join("\n");
+            assert_says(
+                &seen,
+                &[
+                    "role \"Limited\" may not read public.cards (number), public.secrets, and so not their statistics",
+                    "role \"Limited\" can read no statistics of public.customers, because row-level security",
+                ],
+            );
+            assert!(!seen.contains("orders") && !seen.contains("bare"), "{release}: {seen}");
+        });
+    }
+}

@@ -54,6 +54,33 @@ fn a_file_that_the_server_lacks_makes_a_statement_not_measurable() {
     }
 }
 
+/// They are in the schema, so that the statement cannot succeed.
+#[test]
+fn objects_that_keep_a_column_as_it_is_get_a_remedy() {
+    let schema = format!("{SHOP} CREATE VIEW notes AS SELECT note FROM orders;");
+    for release in RELEASES {
+        let server = server(release);
+        let refused = |migration: &str| {
+            measured(&server, &request(&schema, migration, Amount::Rows(10))).unwrap_err().to_string()
+        };
+        assert_says(
+            &refused("ALTER TABLE orders ALTER note TYPE varchar(99)"),
+            &[
+                "statement 1 (",
+                "view notes depends on column \"note\"",
+                "; drop the view, rule,",
+                "create it again later",
+            ],
+        );
+        for migration in ["ALTER TABLE orders DROP note", "DROP TABLE orders"] {
+            assert_says(
+                &refused(migration),
+                &["; drop these objects earlier in the migration, or write CASCADE"],
+            );
+        }
+    }
+}
+
 /// The original's server has the role.
 #[test]
 fn a_policy_of_a_role_that_the_server_lacks_is_not_refused() {

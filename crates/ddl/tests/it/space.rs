@@ -4,7 +4,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use ddl::{Amount, Effort, Figure, Forecast, Outcome, Request};
+use ddl::{Amount, Cause, Effort, Figure, Forecast, Outcome, Request};
 use testkit::{RELEASES, Server, block_on, spec};
 
 use crate::support::{measured, request};
@@ -140,6 +140,36 @@ fn temporary_files_of_parallel_workers_are_seen() {
         let outcome = measured(&server, &Request { effort, ..rows.clone() }).unwrap();
         let space = outcome.statements[0].found.as_ref().unwrap().space;
         assert!(space.temporary > Some(space.files / 4), "{effort:?}: {space:?}");
+    }
+}
+
+/// The measured tables are so small that no build has workers; those of the forecast are not.
+#[test]
+fn temporary_files_of_workers_that_smaller_tables_do_not_have_are_not_forecast_as_none() {
+    for release in RELEASES {
+        for workers in ["2", "0"] {
+            let set = [
+                ("wal_level", "replica"),
+                ("autovacuum", "off"),
+                ("maintenance_work_mem", "64MB"),
+                ("max_parallel_maintenance_workers", workers),
+                ("min_parallel_table_scan_size", "2MB"),
+            ];
+            let server = Server::start(spec(release, &set));
+            let request = request(SCHEMA, "CREATE INDEX ON t (note, id)", Amount::Rows(ROWS));
+            let request = Request { effort: Effort::Full, up_to: 1_500_000, ..request };
+            let outcome = measured(&server, &request).unwrap();
+            let forecast = outcome.statements[0].forecast.as_ref().unwrap();
+            if workers == "0" {
+                assert_eq!(forecast.temporary, None, "{release}: {forecast:?}");
+                continue;
+            }
+            let Some(Figure::Beyond { boundary, .. }) = forecast.temporary else {
+                panic!("{release}: {forecast:?}")
+            };
+            assert_eq!(boundary.cause, Cause::ParallelWorkers, "{release}");
+            assert!((2_000_000..6_000_000).contains(&boundary.at), "{release}: {boundary:?}");
+        }
     }
 }
 

@@ -2,7 +2,7 @@
 
 use std::time::{Duration, Instant};
 
-use ddl::{Amount, DdlError, Outcome, ProbeScript, Probes, Probing, Request};
+use ddl::{Amount, DdlError, Outcome, ProbeKind, ProbeScript, Probes, Probing, Request};
 use testkit::{RELEASES, Server, block_on};
 
 use crate::support::{measured, request, server};
@@ -359,6 +359,29 @@ fn a_script_whose_result_has_no_row_stops() {
     let found = measured(&server, &probing("ALTER TABLE t ADD a int", probes)).unwrap().probed.unwrap();
     assert!(found.stopped[0].message.contains("expected one row, got 0"), "{found:?}");
     assert!(found.stopped[0].number.is_none(), "{found:?}");
+}
+
+/// The writer has its lock on the table and waits for a row; the migration has the row and waits for the table.
+#[test]
+fn a_deadlock_that_a_writer_loses_is_an_error_of_the_statement_that_waits() {
+    let migration =
+        "BEGIN; UPDATE t SET n = 1; SELECT pg_sleep(0.3); ALTER TABLE t ALTER n SET NOT NULL; COMMIT";
+    for release in RELEASES {
+        let outcome = measured(&server(release), &probing(migration, Probes::default())).unwrap();
+        let stalls: Vec<_> = outcome.statements.iter().map(|one| one.stall.as_ref().unwrap()).collect();
+        let lost: Vec<usize> = stalls.iter().map(|stall| stall.deadlocks.len()).collect();
+        assert_eq!(lost, [0, 0, 0, 1, 0], "{release}: {stalls:#?}");
+        let lost = &stalls[3].deadlocks[0];
+        assert_eq!((lost.name.as_str(), lost.kind), ("public.t", ProbeKind::Write), "{release}");
+        // deadlock_timeout is 1 s.
+        assert!(lost.seconds > 0.9, "{release}: {lost:?}");
+        // Its wait for the row counts for the UPDATE.
+        assert!(stalls[1].write.as_ref().is_some_and(|wait| wait.is_failed), "{release}: {:?}", stalls[1]);
+        assert!(outcome.probed.as_ref().unwrap().stopped.is_empty(), "{release}");
+    }
+    let apart = "UPDATE t SET n = 1; ALTER TABLE t ALTER n SET NOT NULL";
+    let outcome = measured(&server(18), &probing(apart, Probes::default())).unwrap();
+    assert!(outcome.statements.iter().all(|one| one.stall.as_ref().unwrap().deadlocks.is_empty()));
 }
 
 /// A session has waited also if its statement then fails, for example because its table is gone.

@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 
 use ddl::find::Class;
-use ddl::{Amount, Outcome, Request};
+use ddl::{Amount, Effort, Outcome, Request};
 use testkit::{RELEASES, Server, assert_says};
 
 use crate::support::{Warned, classes, measured, measured_by, request, server};
@@ -140,6 +140,27 @@ fn the_remedy_of_a_foreign_key_names_values_that_suit_every_size() {
         "UPDATE big SET v = -5 WHERE id > 0; ALTER TABLE big ADD FOREIGN KEY (v) REFERENCES parent";
     let outcome = outcome(&server(18), SCHEMA, migration);
     assert_says(&remedy(&outcome, 2), &["--column 'big.v=reference(parent.id)'"]);
+}
+
+/// The schema has no foreign key from which pgrig knew the order of the tables.
+#[test]
+fn columns_get_values_of_tables_that_are_filled_in_the_same_run() {
+    let schema = "CREATE TABLE \"A\" (id int PRIMARY KEY, u int NOT NULL, w text);
+        CREATE TABLE z (id serial PRIMARY KEY, \"Word\" text UNIQUE);";
+    let migration = "ALTER TABLE \"A\" ADD FOREIGN KEY (u) REFERENCES z; ALTER TABLE \"A\" ADD FOREIGN KEY (w) REFERENCES z (\"Word\")";
+    let columns = ["A.u=reference(z.id)", "A.w=reference(public.z.\"Word\")"].map(str::to_owned);
+    for release in RELEASES {
+        let request = request(schema, migration, Amount::Rows(300));
+        let request = Request { columns: columns.to_vec(), effort: Effort::Full, ..request };
+        let outcome = measured(&server(release), &request).unwrap();
+        assert_eq!(outcome.failed().count(), 0, "{release}: {outcome:#?}");
+    }
+    let unknown = Request {
+        columns: vec!["A.u=reference(gone.id)".to_owned()],
+        ..request(schema, migration, Amount::Rows(30))
+    };
+    let refused = measured(&server(18), &unknown).unwrap_err().to_string();
+    assert_says(&refused, &["--column A.u: ", "\"gone\" does not exist"]);
 }
 
 /// The key in the server's detail is that of the table whose rows are deleted.

@@ -1,7 +1,7 @@
 //! Triggers of the schema: they run in the migration, not while the tables are filled. Those of an original do not run at all.
 
 use ddl::find::WorkKind;
-use ddl::{Amount, Outcome, Request, Schema};
+use ddl::{Amount, Outcome, Request, Schema, better_way};
 use testkit::{RELEASES, assert_says, block_on};
 
 use crate::support::{Warned, measured, measured_by, request, server};
@@ -133,6 +133,34 @@ fn triggers_of_an_original_that_foreign_keys_would_fire_are_named() {
         let named = "for each row of statement 3 (changed on lines, gone on orders), statement 4 (moved on orders), \
                      statement 5 (changed on lines, gone on orders): there";
         assert_says(warning, &[named]);
+    }
+}
+
+/// The statement rewrites the table, and fires none; the batches of its better way do.
+#[test]
+fn a_better_way_names_the_triggers_that_its_updates_fire() {
+    let tables = "CREATE TABLE orders (id int PRIMARY KEY, n int);
+        CREATE FUNCTION nothing() RETURNS trigger LANGUAGE plpgsql AS 'BEGIN RETURN NEW; END';
+        CREATE TRIGGER touch BEFORE UPDATE ON orders FOR EACH ROW EXECUTE FUNCTION nothing();
+        CREATE TRIGGER made AFTER INSERT ON orders FOR EACH ROW EXECUTE FUNCTION nothing();
+        CREATE TRIGGER once AFTER UPDATE ON orders FOR EACH STATEMENT EXECUTE FUNCTION nothing();";
+    let migration = "ALTER TABLE orders ADD COLUMN tag uuid DEFAULT md5(random()::text)::uuid";
+    for release in RELEASES {
+        let server = server(release);
+        let way = |request: &Request| {
+            let outcome = measured(&server, request).unwrap();
+            let one = &outcome.statements[0];
+            better_way(one.found.as_ref().unwrap(), &one.statement).unwrap()
+        };
+        let of_schema = way(&request(tables, migration, Amount::Rows(100)));
+        assert_says(&of_schema, &["for each row (touch on orders): if they must not fire"]);
+        let schema = block_on(async {
+            let connection = server.database().await.target.connect().await.unwrap();
+            connection.client.batch_execute(tables).await.unwrap();
+            Schema::of_database(&connection, "shop").await.unwrap()
+        });
+        let of_original = way(&Request { schema, ..request("", migration, Amount::Rows(100)) });
+        assert_says(&of_original, &["for each row (touch on orders), which the copy lacks"]);
     }
 }
 

@@ -69,6 +69,8 @@ pub enum Cause {
     SharedBuffers,
     /// A sort for an index no longer fits maintenance_work_mem.
     MaintenanceWorkMem,
+    /// A sort for an index has parallel workers.
+    ParallelWorkers,
     /// A checkpoint begins meanwhile, because of the WAL since the last one.
     MaxWalSize,
     /// A checkpoint begins meanwhile, because of the time since the last one.
@@ -82,6 +84,9 @@ impl Cause {
             Self::Cache => "the work may no longer fit in the cache, a part of the machine's memory",
             Self::SharedBuffers => "the work exceeds shared_buffers",
             Self::MaintenanceWorkMem => "the work exceeds maintenance_work_mem",
+            Self::ParallelWorkers => {
+                "builds of indexes have parallel workers, which sort in temporary files (min_parallel_table_scan_size)"
+            }
             Self::MaxWalSize => "a checkpoint begins meanwhile (max_wal_size)",
             Self::CheckpointTimeout => "a checkpoint begins meanwhile (checkpoint_timeout)",
         }

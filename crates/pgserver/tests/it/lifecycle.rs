@@ -116,12 +116,14 @@ fn only_an_option_that_was_given_can_be_left_out() {
     };
     let told = "instance default runs with profile stock, not with profile dangerous; stop it first (pgrig server stop \
                 --instance default), or";
-    assert_eq!(refused(&[]), format!("{told} leave out the option"));
-    assert_eq!(refused(&["wal_level"]), format!("{told} leave out the option"));
-    assert_eq!(refused(&["profile"]), format!("{told} use another instance (--instance OTHER)"));
+    let again =
+        ". So that several commands can use it, start it again with pgrig server start --profile dangerous";
+    assert_eq!(refused(&[]), format!("{told} leave out the option{again}"));
+    assert_eq!(refused(&["wal_level"]), format!("{told} leave out the option{again}"));
+    assert_eq!(refused(&["profile"]), format!("{told} use another instance (--instance OTHER){again}"));
     // A name that the server does not know is noticed before anybody stops the server for it.
     let set = |name: &str| {
-        let spec = Spec { set: vec![(name.to_owned(), "4MB".to_owned())], ..stock() };
+        let spec = Spec { set: vec![(name.to_owned(), "5MB".to_owned())], ..stock() };
         rig.instance(spec).check_running().unwrap_err()
     };
     for name in ["Work_Mem", "zero_damaged_pages", "data_checksums", "auto_explain.log_min_duration"] {
@@ -206,6 +208,29 @@ fn a_running_server_is_as_asked_for_or_refused() {
         let message = error.to_string();
         assert!(message.contains(words) && message.contains("server stop"), "{message}");
     }
+}
+
+/// A server has the default values, and those that are written in another unit.
+#[test]
+fn a_setting_with_the_same_value_does_not_differ_and_all_others_are_named_at_once() {
+    let rig = Rig::new();
+    let set = |set: &[(&str, &str)]| {
+        let set = set.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned())).collect();
+        Spec { set, ..stock() }
+    };
+    rig.start_detached(set(&[("work_mem", "5MB")]));
+    let check = |asked: &[(&str, &str)]| rig.instance(set(asked)).check_running();
+    check(&[("wal_level", "replica"), ("Work_Mem", "5120kB"), ("autovacuum", "true")]).unwrap();
+    let asked = [("wal_level", "replica"), ("autovacuum", "off"), ("jit", "off")];
+    let refused = check(&asked).unwrap_err().to_string();
+    for words in [
+        "was started without --set autovacuum=off and --set jit=off;",
+        "start it again with pgrig server start --profile stock --set work_mem=5MB --set wal_level=replica --set autovacuum=off \
+         --set jit=off",
+    ] {
+        assert!(refused.contains(words), "{refused}");
+    }
+    assert!(rig.instance(stock()).stop(&|_| ()).unwrap());
 }
 
 #[test]

@@ -169,8 +169,10 @@ fn in_short(statements: &[StatementOutcome], kept: Option<usize>) -> String {
     });
     let is_failed = stalls().any(|stall| stall.failed.is_some());
     let failed = if is_failed { ", failed beside readers and writers" } else { "" };
+    let has_deadlock = stalls().any(|stall| !stall.deadlocks.is_empty());
+    let deadlock = if has_deadlock { ", deadlock with readers or writers" } else { "" };
     let lock = strongest.map_or(String::new(), |mode| format!(", {mode}"));
-    let stall = stall + &kept.unwrap_or_default() + failed;
+    let stall = stall + &kept.unwrap_or_default() + deadlock + failed;
     format!("{}, WAL {}{stall}{lock}", time(seconds), shown_bytes(wal))
 }
 
@@ -210,6 +212,9 @@ fn waits(stall: &Stall) -> String {
     parts.extend(stall.counts_for.map(|number| {
         let longer = if own.is_empty() { "waits" } else { "longer waits" };
         format!("{longer} for a lock that statement {number} holds count for that statement")
+    }));
+    parts.extend(stall.deadlocks.iter().map(|lost| {
+        format!("deadlock: the {} of {} failed after {}", lost.kind.name(), lost.name, time(lost.seconds))
     }));
     parts.extend(stall.failed.as_ref().map(|failed| format!("it failed: {failed}")));
     parts.retain(|part| !part.is_empty());

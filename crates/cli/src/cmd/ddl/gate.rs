@@ -5,7 +5,7 @@ use std::str::FromStr;
 use std::time::Duration;
 
 use ddl::find::{Class, LockMode};
-use ddl::{Effects, Outcome, Probed, Stall, StatementOutcome, Untimed};
+use ddl::{Deadlock, Effects, Outcome, ProbeKind, Probed, Stall, StatementOutcome, Untimed, Wait};
 use measure::human::time;
 
 use crate::app::duration::limit;
@@ -28,8 +28,8 @@ impl FromStr for Gate {
         if let Some(("stall", longer)) = text.split_once('>').map(|(name, longer)| (name.trim(), longer)) {
             return limit(longer).map(Self::Stall);
         }
-        match text.split_once('=') {
-            Some(("class", class)) => class.trim().parse().map(Self::Class),
+        match text.split_once('=').map(|(name, value)| (name.trim(), value)) {
+            Some(("class", class)) => class.trim().to_ascii_lowercase().parse().map(Self::Class),
             Some(("lock", lock)) => {
                 let (mode, longer) = match lock.split_once('>') {
                     Some((mode, longer)) => (mode, Some(limit(longer)?)),
@@ -52,9 +52,11 @@ impl Gate {
             Self::Stall(longer) => {
                 let stalls = [(&one.stall, ""), (&one.blocked, " behind an open transaction")];
                 stalls.iter().find_map(|(stall, behind)| {
-                    let wait =
-                        stall.as_ref()?.longest().filter(|wait| wait.seconds > longer.as_secs_f64())?;
-                    Some(format!("{} waits {}{behind}", wait.name, time(wait.seconds)))
+                    let (kind, wait) = longest(stall.as_ref()?)?;
+                    let text = || {
+                        format!("the {} of {} waits {}{behind}", kind.name(), wait.name, time(wait.seconds))
+                    };
+                    (wait.seconds > longer.as_secs_f64()).then(text)
                 })
             }
             Self::Class(class) => (found.class == *class).then(|| format!("its class is {class}")),
@@ -98,6 +100,11 @@ impl Gate {
         let Some(stall) = &one.stall else { return not_run(one, found, outcome) };
         if let Some(failed) = &stall.failed {
             return Some(format!("it failed beside readers and writers: {failed}"));
+        }
+        let deadlocks =
+            [Some(stall), one.blocked.as_ref()].into_iter().flatten().flat_map(|stall| &stall.deadlocks);
+        if let Some(lost) = deadlocks.max_by(|one, other| one.seconds.total_cmp(&other.seconds)) {
+            return Some(deadlock(lost));
         }
         found.blocks()?;
         let runs = [(Some(stall), &outcome.probed), (one.blocked.as_ref(), &outcome.probed_blocked)];
@@ -166,6 +173,24 @@ impl fmt::Display for Gate {
     }
 }
 
+/// The longer one of both waits, with the kind of its session.
+fn longest(stall: &Stall) -> Option<(ProbeKind, &Wait)> {
+    let read = stall.read.as_ref().map(|wait| (ProbeKind::Read, wait));
+    let write = stall.write.as_ref().map(|wait| (ProbeKind::Write, wait));
+    read.into_iter().chain(write).max_by(|(_, one), (_, other)| one.seconds.total_cmp(&other.seconds))
+}
+
+/// Why the wait of a session that lost a deadlock is not known, as text for people.
+fn deadlock(lost: &Deadlock) -> String {
+    format!(
+        "the {} of {} failed after {} because of a deadlock with it. So its wait is not known: it lasts as long as deadlock_timeout, or until \
+         the statement fails in its place",
+        lost.kind.name(),
+        lost.name,
+        time(lost.seconds)
+    )
+}
+
 /// Why a statement has no stall, as text for people; none if it makes nobody wait.
 fn not_run(one: &StatementOutcome, found: &Effects, outcome: &Outcome) -> Option<String> {
     if found.blocks().is_none() && found.class != Class::Rows {
@@ -225,7 +250,8 @@ pub(crate) fn missed(gates: &[Gate], outcome: &Outcome) -> Vec<String> {
             let why = gate.unmeasured(one, outcome)?;
             Some(format!("{gate} counts as true, because pgrig could not check it: {why}"))
         };
-        gate.finding(one).or_else(unchecked)
+        // Several conditions may have the same finding.
+        gate.finding(one).map(|finding| format!("{finding} ({gate})")).or_else(unchecked)
     })
 }
 
@@ -260,9 +286,30 @@ mod tests {
     use super::*;
 
     #[test]
+    fn the_longer_wait_has_the_kind_of_its_session() {
+        let wait = |seconds: f64| Some(Wait { seconds, lock: 0.0, name: "t".to_owned(), is_failed: false });
+        let stall = |read: Option<Wait>, write: Option<Wait>| Stall {
+            read,
+            write,
+            unprobed: Vec::new(),
+            counts_for: None,
+            deadlocks: Vec::new(),
+            seconds: 1.0,
+            failed: None,
+        };
+        let kind = |stall: &Stall| longest(stall).map(|(kind, _)| kind);
+        assert_eq!(kind(&stall(wait(1.0), wait(2.0))), Some(ProbeKind::Write));
+        assert_eq!(kind(&stall(wait(3.0), wait(2.0))), Some(ProbeKind::Read));
+        assert_eq!(kind(&stall(None, wait(2.0))), Some(ProbeKind::Write));
+        assert_eq!(kind(&stall(None, None)), None);
+    }
+
+    #[test]
     fn conditions_are_classes_and_locks() {
         assert_eq!("class=index build".parse(), Ok(Gate::Class(Class::IndexBuild)));
         assert_eq!("lock=share".parse(), Ok(Gate::Lock(LockMode::Share, None)));
+        assert_eq!("class = Index Build".parse(), Ok(Gate::Class(Class::IndexBuild)));
+        assert_eq!("lock = SHARE".parse(), Ok(Gate::Lock(LockMode::Share, None)));
         assert_eq!("stall > 500ms".parse(), Ok(Gate::Stall(Duration::from_millis(500))));
         let second = Some(Duration::from_secs(1));
         assert_eq!("lock=ACCESS EXCLUSIVE > 1s".parse(), Ok(Gate::Lock(LockMode::AccessExclusive, second)));

@@ -1,11 +1,12 @@
 //! Better ways, where one is known for work that was measured.
 
+use std::collections::BTreeSet;
 use std::fmt::Write as _;
 
 use ddl::find::LockMode;
 use ddl::{
-    Effects, Keeper, Outcome, Statement, StatementOutcome, better_statements, better_way, is_in_transaction,
-    is_left_open, keepers,
+    Deadlock, Effects, Keeper, Outcome, Statement, StatementOutcome, better_statements, better_way,
+    is_in_transaction, is_left_open, keepers,
 };
 
 use crate::cmd::ddl::limits::{self, ADVISED, InForce, Timeout};
@@ -51,6 +52,7 @@ pub(crate) fn of(outcome: &Outcome, version: u32) -> Vec<String> {
         ));
     }
     hints.extend(keepers(&outcome.statements).iter().map(moving));
+    hints.extend(deadlocks(outcome));
     let statements: Vec<&Statement> = outcome.statements.iter().map(|one| &one.statement).collect();
     if let Some((number, is_in_transaction)) = wants_timeout {
         // The better ways lift this limit.
@@ -65,6 +67,34 @@ pub(crate) fn of(outcome: &Outcome, version: u32) -> Vec<String> {
         );
     }
     hints
+}
+
+/// A hint for each statement with which readers or writers have a deadlock.
+fn deadlocks(outcome: &Outcome) -> Vec<String> {
+    let lost = |one: &StatementOutcome| -> BTreeSet<String> {
+        let stalls = one.stall.iter().chain(&one.blocked);
+        let named = |lost: &Deadlock| format!("the {} of {}", lost.kind.name(), lost.name);
+        stalls.flat_map(|stall| stall.deadlocks.iter().map(named)).collect()
+    };
+    let hint = |one: &StatementOutcome| {
+        let sessions: Vec<String> = lost(one).into_iter().collect();
+        if sessions.is_empty() {
+            return None;
+        }
+        let remedy = if is_in_transaction(&outcome.statements, one.number) {
+            "An earlier statement of the transaction holds locks for which they wait: commit it before this statement (for example, fill a \
+             column in a transaction of its own), or take the strongest lock of the transaction at its beginning with LOCK TABLE"
+        } else {
+            "Take its locks in the order in which your application takes them"
+        };
+        Some(format!(
+            "hint: statement {} and {} wait for each other (deadlock). The server ends one of them with an error: a session of your application, \
+             or the migration. {remedy}",
+            one.number,
+            sessions.join(", ")
+        ))
+    };
+    outcome.statements.iter().filter_map(hint).collect()
 }
 
 /// The hint to drop tables at the end of a long transaction.

@@ -38,6 +38,11 @@ impl Fault {
         matches!(self, Self::Server(error) if error.sqlstate().is_some_and(|state| again.contains(state)))
     }
 
+    /// Whether the server ended it to end a deadlock.
+    pub(super) fn is_deadlock(&self) -> bool {
+        matches!(self, Self::Server(error) if error.sqlstate() == Some(&SqlState::T_R_DEADLOCK_DETECTED))
+    }
+
     pub(super) fn message(&self) -> String {
         match self {
             Self::Server(error) => failure::of(error).message,

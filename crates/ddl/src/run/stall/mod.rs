@@ -11,6 +11,7 @@
 mod asked;
 mod carry;
 pub(crate) mod check;
+mod deadlocks;
 mod holder;
 mod met;
 mod probe;
@@ -166,7 +167,9 @@ pub(crate) async fn measure(
         let longest = stall.longest().map_or(0.0, |wait| wait.seconds);
         let earlier = if has_kept { earlier(&spans, place, &counted, longest) } else { None };
         let counts_for = earlier.map(|place| statements[place].number);
-        Some(Stall { unprobed: unprobed(one, span, candidates.tables, &logs), counts_for, ..stall })
+        let deadlocks = deadlocks::lost(&spans, place, &logs);
+        let unprobed = unprobed(one, span, candidates.tables, &logs);
+        Some(Stall { unprobed, counts_for, deadlocks, ..stall })
     };
     let stalls = statements.iter().enumerate().map(stall).collect();
     let baseline = |kind: ProbeKind| {
@@ -337,6 +340,7 @@ fn stall(spans: &[Option<Span>], place: usize, counted: &[Counted<'_>], queue: &
         seconds: span.end.saturating_sub(span.start).as_secs_f64(),
         unprobed: Vec::new(),
         counts_for: None,
+        deadlocks: Vec::new(),
         failed: span.failed.clone(),
     })
 }

@@ -101,6 +101,8 @@ pub(super) struct Log {
     pub(super) answers: Vec<Answer>,
     /// The section within which the last of them is, if it is within one.
     within: Option<Duration>,
+    /// When the work that lost a deadlock was due, and when the answer came.
+    pub(super) deadlocks: Vec<(Duration, Duration)>,
     /// When and why it could not go on.
     pub(super) stopped: Option<(Duration, String)>,
 }
@@ -112,7 +114,7 @@ pub(super) struct Answer {
     pub(super) answered: Duration,
     /// Time until the next one is due.
     pub(super) interval: Duration,
-    /// Whether the answer is an error, with which the probe stopped.
+    /// Whether the answer is an error.
     pub(super) is_error: bool,
 }
 
@@ -178,8 +180,13 @@ impl Probe {
                         Some((now, fault.message()));
                     self.stop();
                 }
-                _ => {
-                    self.note((scheduled, began.elapsed()), false);
+                done => {
+                    let now = began.elapsed();
+                    if done.as_ref().is_err_and(Fault::is_deadlock) {
+                        let mut log = self.log.lock().unwrap_or_else(PoisonError::into_inner);
+                        log.deadlocks.push((scheduled, now));
+                    }
+                    self.note((scheduled, now), done.is_err());
                     self.answered.store(nanoseconds(scheduled), Ordering::Relaxed);
                 }
             }

@@ -17,7 +17,7 @@ use crate::error::FillError;
 use crate::plan::own_table;
 use crate::schema::record::{InCycle, RecordedTable};
 use crate::schema::request::Modelled;
-use server::quote::qualified;
+use server::quote::{qualified, shown};
 
 /// Limits of the rows that are loaded to measure their size: of the largest table, and of all
 /// tables together.
@@ -256,8 +256,11 @@ impl<'a> Design<'a> {
         before: &[Designed<'a>],
     ) -> Result<DescribeRequest, FillError> {
         let info = &self.tables[self.order[place].table];
-        let is_parent =
-            |other: &&Designed<'_>| info.foreign_keys.iter().any(|key| is_referenced(key, other.info));
+        let columns = self.columns(place)?;
+        let is_parent = |other: &&Designed<'_>| {
+            let of_spec = |spec| referenced(spec).is_some_and(|(table, _)| is_named(other.info, table));
+            info.foreign_keys.iter().any(|key| is_referenced(key, other.info)) || columns.iter().any(of_spec)
+        };
         let planned = before.iter().filter(is_parent).map(|parent| Planned {
             schema: parent.info.schema.clone(),
             table: parent.described.table.clone(),
@@ -268,8 +271,8 @@ impl<'a> Design<'a> {
         let referenced =
             keys.filter(|key| is_referenced(key, info)).flat_map(|key| key.referenced.columns.clone());
         let paired = self.order[place].paired.iter().flat_map(|paired| paired.known.clone());
+        let given = self.referenced_by_specs(info)?;
         Ok(DescribeRequest {
-            columns: self.columns(place)?,
             rows: Some(rows),
             seed: self.planner.request.seed,
             planned: planned.collect(),
@@ -277,9 +280,22 @@ impl<'a> Design<'a> {
             plain: self.planner.request.plain,
             uses_all_keys: !self.planner.request.modelled.is_empty(),
             spread: self.planner.request.spreads_keys.then_some(rows),
-            referenced: referenced.chain(paired).collect(),
+            referenced: referenced.chain(paired).chain(given).collect(),
+            columns,
             ..DescribeRequest::default()
         })
+    }
+
+    /// Columns of the table whose values `--column` gives to columns of other tables.
+    fn referenced_by_specs(&self, info: &TableInfo) -> Result<Vec<String>, FillError> {
+        let mut columns = Vec::new();
+        for (_, text) in self.given()? {
+            let spec: ColumnSpec = text.parse()?;
+            let of_table = referenced(&spec).filter(|(table, _)| is_named(info, table));
+            let named = |name: &str| info.columns.iter().find(|column| shown(&column.name) == name);
+            columns.extend(of_table.and_then(|(_, name)| named(name)).map(|column| column.name.clone()));
+        }
+        Ok(columns)
     }
 
     /// The user's specifications of the table's columns, and NULL in the foreign keys to tables that come later.
@@ -368,6 +384,11 @@ impl<'a> Design<'a> {
 fn given_of(info: &TableInfo, given: &[(&str, &str)]) -> Vec<(String, String)> {
     let of_table = given.iter().filter(|(table, _)| is_named(info, table));
     of_table.filter_map(|(_, text)| Some((text.split_once('=')?.0.to_owned(), (*text).to_owned()))).collect()
+}
+
+/// The table and the column whose values a specification gives (`reference(table.column)`), as they are written; none if it gives others.
+pub(super) fn referenced(spec: &ColumnSpec) -> Option<(&str, &str)> {
+    spec.spec.reference()?.rsplit_once('.')
 }
 
 /// `table.column=specification` cut at the dot before the column.

@@ -2,10 +2,13 @@
 
 use catalog::{ColumnInfo, ForeignKeyInfo, KeyElement, KeyInfo, Source, TableInfo};
 
+use super::amounts::is_named;
+use super::design::{referenced, table_and_column};
 use super::pairs::{self, Paired};
 use crate::cycle::{CycleError, SqlOrigin};
 use crate::error::FillError;
 use crate::schema::request::SchemaRequest;
+use rowgen::ColumnSpec;
 use server::quote::{shell_word, shown};
 
 /// A table's place in the order.
@@ -45,8 +48,9 @@ pub(super) fn order(tables: &[TableInfo], request: &SchemaRequest) -> Result<Vec
     let mut left: Vec<usize> = (0..tables.len()).collect();
     let mut placed = Vec::with_capacity(tables.len());
     let mut cycles = 0;
+    let references = references(tables, request);
     while !left.is_empty() {
-        let ready = ready(tables, &left);
+        let ready = first_of(ready(tables, &left), &references, &left);
         if !ready.is_empty() {
             left.retain(|table| !ready.contains(table));
             placed.extend(ready.into_iter().map(Placed::new));
@@ -66,6 +70,25 @@ pub(super) fn order(tables: &[TableInfo], request: &SchemaRequest) -> Result<Vec
         placed.extend(opened);
     }
     Ok(placed)
+}
+
+/// Tables whose columns get values of other tables (`--column 'a.b=reference(c.d)'`), each with the other one.
+fn references(tables: &[TableInfo], request: &SchemaRequest) -> Vec<(usize, usize)> {
+    let place = |name: &str| tables.iter().position(|table| is_named(table, name));
+    let pair = |text: &String| {
+        let (table, spec) = table_and_column(text)?;
+        let spec: ColumnSpec = spec.parse().ok()?;
+        let (other, _) = referenced(&spec)?;
+        Some((place(table)?, place(other)?))
+    };
+    request.columns.iter().filter_map(pair).filter(|(table, other)| table != other).collect()
+}
+
+/// Of tables that could come next, those whose columns get no values of tables that are left; all if there are none.
+fn first_of(ready: Vec<usize>, references: &[(usize, usize)], left: &[usize]) -> Vec<usize> {
+    let waits = |table: usize| references.iter().any(|(of, other)| *of == table && left.contains(other));
+    let first: Vec<usize> = ready.iter().copied().filter(|&table| !waits(table)).collect();
+    if first.is_empty() { ready } else { first }
 }
 
 /// Those of the tables that reference none of the others.
@@ -308,4 +331,19 @@ pub(super) fn leave_out<'a>(tables: impl Iterator<Item = &'a TableInfo>) -> Stri
         .map(|table| format!("--exclude-table {}", shell_word(&table.shown())))
         .collect::<Vec<_>>()
         .join(" ")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn tables_whose_columns_get_values_of_others_come_after_these() {
+        let references = [(0, 2), (1, 0)];
+        assert_eq!(first_of(vec![0, 1, 2, 3], &references, &[0, 1, 2, 3]), [2, 3]);
+        assert_eq!(first_of(vec![0, 1], &references, &[0, 1]), [0]);
+        // A cycle, or one that a foreign key forces.
+        assert_eq!(first_of(vec![0], &references, &[0, 1, 2]), [0]);
+        assert_eq!(first_of(Vec::new(), &references, &[0, 1]), Vec::<usize>::new());
+    }
 }

@@ -54,6 +54,8 @@ pub(super) fn remark(stall: Option<&Value>) -> String {
     let kept =
         kept.map(|number| format!("waits for a lock that statement {number} holds count for that statement"));
     let failed = stall["failed"].is_string().then(|| "the statement failed".to_owned());
-    let parts: Vec<String> = kept.into_iter().chain(failed).collect();
+    let has_deadlock = stall["deadlocks"].as_array().is_some_and(|lost| !lost.is_empty());
+    let deadlock = has_deadlock.then(|| "readers or writers failed because of a deadlock".to_owned());
+    let parts: Vec<String> = kept.into_iter().chain(deadlock).chain(failed).collect();
     if parts.is_empty() { String::new() } else { format!("({})", parts.join("; ")) }
 }
