@@ -6,7 +6,7 @@
 use crate::depend::{LEAST, MOST_LINKS, MOST_PAIRS, Node, common, round, widths};
 use crate::estimate::RowCounts;
 use crate::facts::{Joint, Pair, TableFacts};
-use crate::file::{Column, Follows, How};
+use crate::file::{Column, Follows, How, Values};
 
 /// Least and greatest share of NULLs of a column whose NULLs may follow another column.
 const SHARES: std::ops::RangeInclusive<f64> = 0.001..=0.999;
@@ -127,6 +127,8 @@ fn predictors(pair: &Pair, columns: &[Column], nodes: &[Node], rows: RowCounts, 
             }
             found
         }
+        // Of a foreign key, ranges tell of values only.
+        Joint::Strata { .. } if matches!(columns[other].values, Values::Keys { .. }) => Vec::new(),
         Joint::Strata { cuts, shares } => {
             let cuts = cuts.iter().map(|cut| round(*cut)).collect();
             let mut found = predictor(one, other, Some(cuts));

@@ -2,6 +2,7 @@
 
 mod answers;
 mod questions;
+mod strata;
 
 use model::TableFacts;
 use tokio_postgres::Client;

@@ -5,7 +5,7 @@ use rowgen::Kind;
 use server::quote::{identifier, qualified};
 
 use super::super::FEW;
-use super::Aggregates;
+use super::{Aggregates, strata};
 use crate::info::{ForeignKeyInfo, TableInfo};
 
 /// Most rows of a foreign key that are grouped. If there are more, only those of a sample of keys
@@ -17,9 +17,9 @@ const COUNTED: u64 = 300_000;
 const RANKED: u64 = 50_000;
 /// Columns of a table that are paired.
 const MOST_COLUMNS: usize = 12;
-/// Columns of numbers and times that are cut into strata, and paired with columns of few values, with NULLs and with each other; and the strata.
+/// Columns that are cut into strata: numbers and times, which are paired with columns of few values, with NULLs and with each other; and keys, which are
+/// paired with columns of few values.
 const MOST_CUT: usize = 6;
-const STRATA: usize = 16;
 // grouping() has at most 31 arguments; a column can have two: its values, and whether it is NULL.
 const _: () = assert!(2 * MOST_COLUMNS + MOST_CUT <= 31);
 /// Columns whose NULLs are paired.
@@ -63,6 +63,8 @@ pub(super) struct PairedColumn {
     bounds: Vec<String>,
     /// The type of bounds.
     kind: Option<Kind>,
+    /// Whether it has strata of a foreign key.
+    is_key: bool,
 }
 
 /// The values of a column that a question counts apart.
@@ -76,15 +78,26 @@ pub(super) enum By {
     Value,
     /// All values; and how often each occurs, because there are more of them than the statistics list.
     Counted,
-    /// Strata of numbers and times.
+    /// Strata of numbers, times and keys.
     Stratum,
 }
 
 impl PairedColumn {
+    /// Without strata.
+    fn new(column: &ColumnFacts, by: By) -> Self {
+        Self { column: column.name.clone(), by, bounds: Vec::new(), kind: None, is_key: false }
+    }
+
     /// Whether the question counts the pairs of two parts.
     pub(super) fn is_paired(&self, other: &Self) -> bool {
         let is_of_values = |one: By, two: By| one != By::There || matches!(two, By::Value | By::Counted);
-        self.column != other.column && is_of_values(self.by, other.by) && is_of_values(other.by, self.by)
+        // Rows of near keys can have the same value.
+        let suits_key = |one: &Self, two: &Self| !one.is_key || matches!(two.by, By::Value | By::Counted);
+        self.column != other.column
+            && is_of_values(self.by, other.by)
+            && is_of_values(other.by, self.by)
+            && suits_key(self, other)
+            && suits_key(other, self)
     }
 
     fn sql(&self) -> String {
@@ -136,7 +149,7 @@ pub(in super::super) fn of_table(
         }
     }
     questions.extend(pairs(&name, facts, asked));
-    questions.extend(nulls(&name, facts));
+    questions.extend(nulls(&name, facts, asked));
     questions.extend(ranks(&name, facts));
     questions.extend(lengths(&name, facts));
     questions
@@ -200,11 +213,11 @@ fn has_nulls(statistics: &model::Statistics) -> bool {
 }
 
 /// Which columns are NULL together, if there are more of them than columns whose values are paired.
-fn nulls(name: &str, facts: &TableFacts) -> Option<Question> {
+fn nulls(name: &str, facts: &TableFacts, asked: Aggregates) -> Option<Question> {
     let with_nulls = free(facts).filter(|(_, statistics)| has_nulls(statistics));
     let columns: Vec<String> =
         with_nulls.map(|(column, _)| column.name.clone()).take(MOST_WITH_NULLS).collect();
-    let paired = parts(facts);
+    let paired = parts(facts, asked);
     let is_paired = |name: &String| paired.iter().any(|part| part.column == *name && part.by != By::Stratum);
     if columns.len() < 2 || columns.iter().all(is_paired) {
         return None;
@@ -225,7 +238,7 @@ fn nulls(name: &str, facts: &TableFacts) -> Option<Question> {
 }
 
 fn pairs(name: &str, facts: &TableFacts, asked: Aggregates) -> Option<Question> {
-    let parts = parts(facts);
+    let parts = parts(facts, asked);
     if !parts.iter().any(|one| parts.iter().any(|other| one.is_paired(other))) {
         return None;
     }
@@ -258,10 +271,10 @@ fn pairs(name: &str, facts: &TableFacts, asked: Aggregates) -> Option<Question> 
 }
 
 /// Columns whose pairs are counted.
-fn parts(facts: &TableFacts) -> Vec<PairedColumn> {
+fn parts(facts: &TableFacts, asked: Aggregates) -> Vec<PairedColumn> {
     let parts = free(facts).filter_map(|(column, statistics)| {
         let is_varied = statistics.n_distinct.abs() > 0.0 && (statistics.n_distinct - 1.0).abs() > 0.0;
-        let part = |by| PairedColumn { column: column.name.clone(), by, bounds: Vec::new(), kind: None };
+        let part = |by| PairedColumn::new(column, by);
         // A single value beside NULL tells no more than NULL itself.
         if has_few(statistics, MOST_VALUES) && is_varied {
             let is_listed = statistics.bounds.len() < 2;
@@ -276,42 +289,33 @@ fn parts(facts: &TableFacts) -> Vec<PairedColumn> {
         let is_counted = |part: &PairedColumn| part.column == column.name && part.by != By::Null;
         has_nulls(statistics) && parts.iter().any(is_counted)
     });
-    let there: Vec<PairedColumn> = there
-        .map(|(column, _)| PairedColumn {
-            column: column.name.clone(),
-            by: By::There,
-            bounds: Vec::new(),
-            kind: None,
-        })
-        .collect();
+    let there: Vec<PairedColumn> = there.map(|(column, _)| PairedColumn::new(column, By::There)).collect();
     parts.extend(there);
-    // Strata are paired with values and NULLs of other columns, and with each other.
-    let cut = free(facts).filter_map(|(column, statistics)| cut(column, statistics)).take(MOST_CUT);
-    parts.into_iter().chain(cut).collect()
+    let rows = facts.rows.min(COUNTED);
+    let cut = |(column, statistics)| cut(column, statistics, rows, asked);
+    let mut strata: Vec<PairedColumn> = free(facts).filter_map(cut).collect();
+    strata.sort_by_key(|part| part.is_key);
+    strata.truncate(MOST_CUT);
+    parts.extend(strata);
+    parts
 }
 
-/// Where strata end among so many buckets. The first and the last one are halves: their values are often far apart, and so matter most for sums and
-/// correlations.
-fn ends(buckets: usize) -> Vec<usize> {
-    let even = (1..STRATA).map(|at| at * buckets / STRATA);
-    let first = buckets / STRATA / 2;
-    let last = usize::midpoint((STRATA - 1) * buckets / STRATA, buckets);
-    let all = [first].into_iter().chain(even).chain([last]);
-    all.filter(|at| (1..buckets).contains(at)).collect()
-}
-
-/// Strata with about equally many rows, of a number or time with many values.
-fn cut(column: &ColumnFacts, statistics: &model::Statistics) -> Option<PairedColumn> {
+/// Strata with about equally many rows, of a number, time or key with many values. So many rows are counted.
+fn cut(
+    column: &ColumnFacts,
+    statistics: &model::Statistics,
+    rows: u64,
+    asked: Aggregates,
+) -> Option<PairedColumn> {
     let kind = column.kind.clone().filter(is_measured)?;
-    let buckets = statistics.bounds.len().checked_sub(1).filter(|buckets| *buckets >= STRATA)?;
-    if has_few(statistics, MOST_VALUES) || matches!(column.role, ColumnRole::Reference { .. }) {
+    if has_few(statistics, MOST_VALUES) {
         return None;
     }
-    let mut ends = ends(buckets);
-    ends.dedup();
-    let mut bounds: Vec<String> = ends.into_iter().map(|at| statistics.bounds[at].clone()).collect();
-    bounds.dedup();
-    Some(PairedColumn { column: column.name.clone(), by: By::Stratum, bounds, kind: Some(kind) })
+    let buckets = statistics.bounds.len().saturating_sub(1).max(1);
+    let each = rows as f64 * (1.0 - statistics.null_frac) / buckets as f64;
+    let bounds = strata::begins(&kind, &statistics.bounds, each, asked.k)?;
+    let is_key = matches!(column.role, ColumnRole::Reference { .. });
+    Some(PairedColumn { bounds, kind: Some(kind), is_key, ..PairedColumn::new(column, By::Stratum) })
 }
 
 fn is_measured(kind: &Kind) -> bool {
@@ -389,20 +393,4 @@ fn lengths(name: &str, facts: &TableFacts) -> Option<Question> {
     let selected: Vec<String> = columns.iter().map(of_column).collect();
     let sql = format!("SELECT {}\n  FROM {}", selected.join(",\n       "), sample(name, facts, RANKED));
     Some(Question { sql, asks: Asks::Lengths { columns } })
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn the_first_and_the_last_stratum_are_halves() {
-        let found = ends(100);
-        assert_eq!((found[0], found[1], found[2], found.len()), (3, 6, 12, 17));
-        assert_eq!(found[14..], [87, 93, 96]);
-        // Of too few buckets no bucket is halved.
-        let mut few = ends(16);
-        few.dedup();
-        assert_eq!(few, (1..16).collect::<Vec<usize>>());
-    }
 }

@@ -6,11 +6,14 @@
 //! "Approximating discrete probability distributions with dependence trees", 1968). NULLs may have a tree of their own:
 //! [`crate::nulls`].
 
+mod tree;
+
 use rowgen::Level;
 
+use self::tree::follow;
 use crate::estimate::RowCounts;
 use crate::facts::{Joint, Pair, TableFacts};
-use crate::file::{Column, Follows, How, Values};
+use crate::file::{Column, How, Values};
 use crate::nulls;
 
 /// Greatest length of a chain of columns that depend on each other.
@@ -86,49 +89,6 @@ pub(crate) fn tie(columns: &mut [Column], nodes: &[Node], facts: &TableFacts, k:
         (apart, best, most) = better;
     }
     columns.clone_from_slice(&best);
-}
-
-/// Makes values follow other columns: each column's number of links from the row number, and the information of the tree, nats. No
-/// values follow columns of `apart` by pairs. `by_row` has each column's mutual information with the row number.
-fn follow(
-    columns: &mut [Column],
-    nodes: &[Node],
-    edges: &[Edge],
-    by_row: &[f64],
-    apart: &[usize],
-) -> (Vec<usize>, f64) {
-    let mut depths: Vec<Option<usize>> = vec![None; columns.len()];
-    let mut all = 0.0;
-    loop {
-        let ranked = (0..columns.len()).filter(|&at| depths[at].is_none() && nodes[at].is_ranked);
-        let most = ranked.map(|at| (at, by_row[at])).max_by(|one, other| one.1.total_cmp(&other.1));
-        let Some((next, from_row)) = most else { break };
-        let joins = |edge: &Edge, (from, to): (usize, usize)| {
-            depths[from].is_some_and(|depth| depth < MOST_LINKS)
-                && depths[to].is_none()
-                && !(edge.how.is_by_pairs() && apart.contains(&from))
-        };
-        let ends = |edge: &Edge| {
-            [(edge.one, edge.other), (edge.other, edge.one)].into_iter().find(|ends| joins(edge, *ends))
-        };
-        let best = edges
-            .iter()
-            .filter_map(|edge| Some((edge, ends(edge)?)))
-            .max_by(|one, other| one.0.information.total_cmp(&other.0.information));
-        match best {
-            Some((edge, (from, to))) if edge.information > from_row => {
-                let how = if from == edge.one { edge.how.clone() } else { edge.how.turned() };
-                columns[to].follows = Some(Follows { column: columns[from].name.clone(), how });
-                depths[to] = depths[from].map(|depth| depth + 1);
-                all += edge.information;
-            }
-            _ => {
-                depths[next] = Some(0);
-                all += from_row;
-            }
-        }
-    }
-    (depths.into_iter().map(Option::unwrap_or_default).collect(), all)
 }
 
 /// Mutual information of row number and value, nats. A column with few values tells less than its correlation.
@@ -402,7 +362,7 @@ mod tests {
 
     use super::*;
     use crate::facts::{ColumnRole, Statistics};
-    use crate::file::Model;
+    use crate::file::{Follows, Model};
     use crate::make::Privacy;
     use crate::testing::{column, facts, strings};
 
