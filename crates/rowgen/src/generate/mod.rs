@@ -2,6 +2,7 @@
 
 pub(crate) mod any;
 mod build;
+mod degrees;
 mod distribution;
 mod elements;
 mod few;
