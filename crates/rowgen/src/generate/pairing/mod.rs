@@ -1,10 +1,13 @@
 //! Pairs of two keys, no pair twice, in which the keys of both sides come as often as statistics say.
 //!
 //! The rows of a key of the first side follow each other in the order of the ranks. Of the second side they get keys at equal distances
-//! on a line on which each key has a length by its frequency. No length is greater than the distance, so that the keys differ.
+//! on a line on which each key has a length by its frequency. No length is greater than the distance, so that the keys differ. Of few rows, each key
+//! comes in exactly as many as it is to.
 
+mod listed;
 mod seconds;
 
+use self::listed::listed;
 use self::seconds::Seconds;
 use super::order::{self, Order, READ_WHOLE};
 use super::shuffle;
@@ -55,15 +58,20 @@ impl Pairing {
         let Paired { rows, ref first, ref second, is_second, .. } = *paired;
         let further = stream.further();
         let is_few = (1..=READ_WHOLE).contains(&rows);
-        let ones = if is_few { few_blocks(first, rows, stream) } else { blocks(first, stream) };
-        let (mut ones, mut others) = (ones, blocks(second, further));
+        let of_side = |side: &PairedKeys, stream: Stream| {
+            if is_few { few_blocks(side, rows, stream) } else { blocks(side, stream) }
+        };
+        let (mut ones, mut others) = (of_side(first, stream), of_side(second, further));
         if u128::from(used(&ones)) * u128::from(used(&others)) < u128::from(rows) {
             (ones, others) = (vec![Block::all(first.keys)], vec![Block::all(second.keys)]);
         }
         let firsts = Firsts::new(ones, rows, used(&others));
         let order = Order::new(stream, rows, first.spread.correlation, &firsts.levels());
         let last = further.further();
-        let seconds = is_second.then(|| Seconds::new(others, firsts.most(), last));
+        let seconds = is_second.then(|| {
+            let exact = if is_few { exact(&firsts, &others, rows, last.further()) } else { None };
+            exact.unwrap_or_else(|| Seconds::new(others, firsts.most(), last))
+        });
         let pairing = Self { order, firsts, seconds, within: None };
         let within =
             (is_few && is_second).then(|| pairing.within(rows, second.spread.correlation, last.further()));
@@ -153,6 +161,18 @@ fn few_blocks(side: &PairedKeys, rows: u64, stream: Stream) -> Vec<Block> {
     let block =
         |(key, of_key)| Block { first: key, length: 1, numbers: 1, share: of_key as f64 / rows as f64 };
     few.numbers().map(block).collect()
+}
+
+/// The keys of the second side of few rows, each in exactly as many rows as its block tells; none if that is impossible, or if all are equal.
+fn exact(firsts: &Firsts, others: &[Block], rows: u64, stream: Stream) -> Option<Seconds> {
+    let key = |block: &Block| {
+        #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "a share of the rows")]
+        let of_key = (block.share * rows as f64).round() as u64;
+        (block.numbers == 1).then_some((block.first, of_key))
+    };
+    let keys = others.iter().map(key).collect::<Option<Vec<(u64, u64)>>>()?;
+    let is_even = keys.iter().all(|(_, rows)| *rows == keys[0].1);
+    if is_even { None } else { listed(&firsts.rows(), &keys, stream).map(Seconds::of) }
 }
 
 /// The keys of a side that come at all, in ascending order. Their shares add up to 1.
@@ -315,6 +335,18 @@ impl Firsts {
         let of_block =
             |(at, block): (usize, &Block)| (self.until[at] - self.begin(at)).div_ceil(block.numbers);
         self.blocks.iter().enumerate().map(of_block).max().unwrap_or(1).max(1)
+    }
+
+    /// The numbers of rows of all keys, in the order of ranks.
+    fn rows(&self) -> Vec<u64> {
+        let mut rows = Vec::new();
+        let mut rank = 0;
+        while self.until.last().is_some_and(|until| rank < *until) {
+            let group = self.group(rank);
+            rows.push(group.rows);
+            rank += group.rows.max(1);
+        }
+        rows
     }
 
     fn levels(&self) -> Vec<Level> {

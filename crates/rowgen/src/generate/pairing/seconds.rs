@@ -1,5 +1,7 @@
 //! The keys of the second side of [`Paired`](crate::Paired) rows.
 
+use std::sync::Arc;
+
 use super::super::shuffle;
 use super::{Block, Group, capped, used};
 use crate::random::Stream;
@@ -11,6 +13,8 @@ pub(super) enum Seconds {
     Even { blocks: Vec<Block>, before: Vec<u64>, count: u64, stream: Stream },
     /// By lines for different numbers of rows, in ascending order of these.
     Lines { blocks: Vec<Block>, lines: Vec<Line> },
+    /// Those of each rank: of few rows.
+    Listed(Arc<[u64]>),
 }
 
 /// A line on which each key has a length by its frequency.
@@ -30,6 +34,11 @@ const APART: f64 = 1.25;
 const DIGITS: u32 = 52;
 
 impl Seconds {
+    /// The key of each rank.
+    pub(super) fn of(keys: Vec<u64>) -> Self {
+        Self::Listed(keys.into())
+    }
+
     /// `most` is the greatest number of rows of a key of the first side, at most the number of keys of the blocks.
     pub(super) fn new(blocks: Vec<Block>, most: u64, stream: Stream) -> Self {
         let shares = || blocks.iter().map(|block| block.share);
@@ -56,6 +65,10 @@ impl Seconds {
     /// The number of the key of one of the group's rows.
     pub(super) fn number(&self, group: &Group, row: u64) -> u64 {
         match self {
+            Self::Listed(keys) => {
+                let rank = usize::try_from(group.first + row).unwrap_or(usize::MAX);
+                keys.get(rank).copied().unwrap_or_default()
+            }
             Self::Even { blocks, before, count, stream } => {
                 // A place further in each round, so that other keys come together.
                 let at = (u128::from(group.first) + u128::from(group.first / count) + u128::from(row))
