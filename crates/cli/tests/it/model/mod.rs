@@ -13,6 +13,7 @@ mod privacy;
 mod ranges;
 mod refused;
 mod scale;
+mod small;
 mod toast;
 mod types;
 mod values;
