@@ -17,24 +17,49 @@ pub(super) fn begins(kind: &Kind, bounds: &[String], each: f64, k: u32) -> Optio
     if let Some(places) = bounds.iter().map(|bound| place(kind, bound)).collect::<Option<Vec<f64>>>() {
         move_to_gaps(&mut ends, &places);
     }
-    #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "a number of buckets")]
-    let least = (MORE * f64::from(k) / each).ceil().max(1.0) as usize;
-    let mut begins: Vec<String> =
-        apart(&ends, buckets, least).into_iter().map(|at| bounds[at].clone()).collect();
+    let ends = apart(&ends, buckets as f64, MORE * f64::from(k) / each);
+    let mut begins: Vec<String> = ends.into_iter().filter_map(|end| end.text(kind, bounds)).collect();
     begins.dedup();
     (!begins.is_empty()).then_some(begins)
 }
 
+/// The end of a stratum.
+#[derive(Clone, Copy, Debug, PartialEq)]
+enum End {
+    /// A bound of the histogram.
+    Bound(usize),
+    /// In the middle of the bucket that begins with this bound.
+    Within(usize),
+}
+
+impl End {
+    /// Its distance from the first bound, in buckets.
+    fn place(self) -> f64 {
+        match self {
+            Self::Bound(at) => at as f64,
+            Self::Within(at) => at as f64 + 0.5,
+        }
+    }
+
+    /// The value at which the next stratum begins.
+    fn text(self, kind: &Kind, bounds: &[String]) -> Option<String> {
+        match self {
+            Self::Bound(at) => bounds.get(at).cloned(),
+            Self::Within(at) => middle(kind, bounds.get(at)?, bounds.get(at + 1)?),
+        }
+    }
+}
+
 /// Where strata end among so many buckets. The first and the last one are halves: their values are often far apart, and so matter most for sums and
 /// correlations.
-fn ends(buckets: usize) -> Vec<usize> {
+fn ends(buckets: usize) -> Vec<End> {
     let even = (1..STRATA).map(|at| at * buckets / STRATA);
     let first = buckets / STRATA / 2;
     let last = usize::midpoint((STRATA - 1) * buckets / STRATA, buckets);
     let mut ends: Vec<usize> = [first].into_iter().chain(even).chain([last]).collect();
     ends.retain(|at| (1..buckets).contains(at));
     ends.dedup();
-    ends
+    ends.into_iter().map(End::Bound).collect()
 }
 
 /// The value as a number on its type's scale.
@@ -45,40 +70,53 @@ fn place(kind: &Kind, bound: &str) -> Option<f64> {
     }
 }
 
-/// Moves ends to gaps between groups of values, so that a stratum has values of one group: the widest gaps first, each with the nearest end, if
+/// The value in the middle between two others; none if it is beyond the type's range.
+fn middle(kind: &Kind, low: &str, high: &str) -> Option<String> {
+    match kind {
+        Kind::Float4 | Kind::Float8 => {
+            let middle = f64::midpoint(low.parse().ok()?, high.parse().ok()?);
+            middle.is_finite().then(|| format!("{middle:?}"))
+        }
+        kind => {
+            let middle = i64::midpoint(kind.read_units(low)?, kind.read_units(high)?);
+            let all = kind.extent()?;
+            (all.low..=all.high).contains(&middle).then(|| kind.write_units(middle))
+        }
+    }
+}
+
+/// Moves ends into gaps between groups of values, so that a stratum has values of one group: the widest gaps first, each with the nearest end, if
 /// that is at most half a stratum away. `places` are those of the bounds.
-fn move_to_gaps(ends: &mut Vec<usize>, places: &[f64]) {
+fn move_to_gaps(ends: &mut [End], places: &[f64]) {
     let widths: Vec<f64> = places.windows(2).map(|pair| pair[1] - pair[0]).collect();
     let gap = |(before, widths): (usize, &[f64])| {
-        let (left, own, right) = (widths[0], widths[1], widths[2]);
-        let narrower = left.min(right);
-        // The values in the gap itself are more likely near the denser group.
-        let end = if left < right { before + 2 } else { before + 1 };
-        (narrower > 0.0 && own >= GAP * narrower).then_some((own / narrower, end))
+        let narrower = widths[0].min(widths[2]);
+        (narrower > 0.0 && widths[1] >= GAP * narrower).then_some((widths[1] / narrower, before + 1))
     };
     let mut gaps: Vec<(f64, usize)> = widths.windows(3).enumerate().filter_map(gap).collect();
     gaps.sort_by(|one, other| other.0.total_cmp(&one.0));
-    let reach = (widths.len() / STRATA / 2).max(1);
-    let mut moved: Vec<usize> = Vec::new();
+    let reach = (widths.len() / STRATA / 2).max(1) as f64;
     for (_, gap) in gaps {
-        let is_near = |at: &usize| ends[*at].abs_diff(gap) <= reach && !moved.contains(at);
-        if let Some(at) = (0..ends.len()).filter(is_near).min_by_key(|at| ends[*at].abs_diff(gap)) {
+        let gap = End::Within(gap);
+        let distance = |at: &usize| (ends[*at].place() - gap.place()).abs();
+        let is_near = |at: &usize| matches!(ends[*at], End::Bound(_)) && distance(at) <= reach;
+        let nearest =
+            (0..ends.len()).filter(is_near).min_by(|one, other| distance(one).total_cmp(&distance(other)));
+        if let Some(at) = nearest {
             ends[at] = gap;
-            moved.push(at);
         }
     }
-    ends.sort_unstable();
-    ends.dedup();
+    ends.sort_by(|one, other| one.place().total_cmp(&other.place()));
 }
 
 /// The ends of strata that have so many of the buckets at least.
-fn apart(ends: &[usize], buckets: usize, least: usize) -> Vec<usize> {
+fn apart(ends: &[End], buckets: f64, least: f64) -> Vec<End> {
     let mut kept = Vec::with_capacity(ends.len());
-    let mut before = 0;
+    let mut before = 0.0;
     for end in ends {
-        if end - before >= least && buckets - end >= least {
+        if end.place() - before >= least && buckets - end.place() >= least {
             kept.push(*end);
-            before = *end;
+            before = end.place();
         }
     }
     kept
@@ -88,37 +126,41 @@ fn apart(ends: &[usize], buckets: usize, least: usize) -> Vec<usize> {
 mod tests {
     use super::*;
 
+    fn bounds(bound: impl Fn(u32) -> String) -> Vec<String> {
+        (0..=100).map(bound).collect()
+    }
+
     #[test]
     fn the_first_and_the_last_stratum_are_halves() {
         let found = ends(100);
-        assert_eq!((found[0], found[1], found[2], found.len()), (3, 6, 12, 17));
-        assert_eq!(found[14..], [87, 93, 96]);
+        assert_eq!((&found[..3], found.len()), (&[3, 6, 12].map(End::Bound)[..], 17));
+        assert_eq!(found[14..], [87, 93, 96].map(End::Bound));
         // Of too few buckets no bucket is halved.
-        assert_eq!(ends(16), (1..16).collect::<Vec<usize>>());
+        assert_eq!(ends(16), (1..16).map(End::Bound).collect::<Vec<End>>());
     }
 
-    /// Of 3,500 rows, the last 6 % are far away from the others, and less dense.
+    /// Of 3,500 rows, about 6 % are far away from the others.
     #[test]
-    fn a_stratum_ends_at_a_gap() {
-        let of = |place: &dyn Fn(u32) -> u32| {
-            let bounds: Vec<String> = (0..=100).map(|at| place(at).to_string()).collect();
-            begins(&Kind::Int4, &bounds, 35.0, 20).unwrap()
-        };
-        let after = of(&|at| if at < 94 { at * 1_000 } else { 10_000_000 + at * 50_000 });
-        assert_eq!(after[14..], ["87000", "14700000", "14800000"]);
-        let before = of(&|at| if at < 7 { at * 50_000 } else { 10_000_000 + at * 1_000 });
-        assert_eq!(before[..3], ["150000", "300000", "10012000"]);
+    fn a_stratum_ends_in_a_gap() {
+        let of = |kind: Kind, bound: &dyn Fn(u32) -> String| begins(&kind, &bounds(bound), 35.0, 20).unwrap();
+        let last = |at: u32| if at < 94 { at * 1_000 } else { 10_000_000 + at * 50_000 };
+        let found = of(Kind::Int4, &|at| last(at).to_string());
+        assert_eq!((found[14..].join(" "), found.len()), ("87000 7396500 14800000".to_owned(), 17));
+        let found = of(Kind::Float8, &|at| format!("{}.5", last(at)));
+        assert_eq!(found[14..], ["87000.5", "7396500.5", "14800000.5"]);
+        let first = |at: u32| if at < 7 { at * 50_000 } else { 10_000_000 + at * 1_000 };
+        let found = of(Kind::Int8, &|at| first(at).to_string());
+        assert_eq!(found[..3], ["150000", "5153500", "10012000"]);
         // Without gaps, also where buckets become wider and wider.
-        let growing = of(&|at| (at + 1).pow(3));
-        assert_eq!((growing[14].as_str(), growing.len()), ("681472", 17));
+        let found = of(Kind::Int4, &|at| (at + 1).pow(3).to_string());
+        assert_eq!((found[14].as_str(), found.len()), ("681472", 17));
     }
 
     #[test]
     fn strata_have_k_rows() {
-        let bounds: Vec<String> =
-            (0..=100).map(|at| format!("2024-01-01 00:{:02}:{:02}", at / 60, at % 60)).collect();
+        let bounds = bounds(|at| format!("2024-01-01 00:{:02}:{:02}", at / 60, at % 60));
         let of = |each: f64, k: u32| begins(&Kind::Timestamp, &bounds, each, k);
-        // Of 412 rows, 25 are in seven buckets.
+        // Of 412 rows, 28 are in seven buckets.
         let few: Vec<usize> = of(4.12, 20)
             .unwrap()
             .iter()

@@ -14,6 +14,7 @@ mod privacy;
 mod ranges;
 mod refused;
 mod scale;
+mod small;
 mod stale;
 mod toast;
 mod types;

@@ -5,7 +5,7 @@ use std::cmp::Reverse;
 use crate::random::{Draw, Stream};
 
 /// Most keys of the second side, for each one of the first.
-const MOST: u64 = 1 << 25;
+const MOST: u64 = 1 << 23;
 
 /// The key of the second side of each rank, ascending among the rows of each key of the first side. `groups` has the numbers of rows of those, in
 /// the order of ranks; `keys` has the keys of the second side, each with its number of rows. None if the two do not fit together, or are too many.
