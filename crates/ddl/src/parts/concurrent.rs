@@ -1,5 +1,7 @@
-//! Statements with CONCURRENTLY that drop indexes or detach partitions while other sessions use their tables.
+//! Statements with CONCURRENTLY that drop indexes or detach partitions while other sessions use their tables; and those with NOWAIT, which give up
+//! if another session has a lock.
 
+use super::acts::body;
 use super::{Parts, names};
 
 impl Parts<'_> {
@@ -17,6 +19,17 @@ impl Parts<'_> {
     pub(crate) fn detaches_concurrently(&self) -> bool {
         let [(from, to)] = self.actions(0)[..] else { return false };
         self.begins(from, &["detach", "partition"]) && self.begins(to - 1, &["concurrently"])
+    }
+
+    /// Whether a statement, or the body of a DO, has NOWAIT: it fails where it would wait, or tries again until nobody has the lock.
+    pub(crate) fn gives_up(sql: &str) -> bool {
+        let parts = Parts::of(sql);
+        let is_within = || Parts::of(body(&parts).unwrap_or_default()).has_nowait();
+        parts.has_nowait() || (parts.begins(0, &["do"]) && is_within())
+    }
+
+    fn has_nowait(&self) -> bool {
+        (0..self.tokens.len()).any(|at| self.begins(at, &["nowait"]))
     }
 
     /// CONCURRENTLY stands behind the kind of the object, or is an option in parentheses.
@@ -50,6 +63,20 @@ mod tests {
             ("CREATE INDEX CONCURRENTLY ON t (a)", false),
         ] {
             assert_eq!(Parts::of(sql).drops_indexes_concurrently(), wanted, "{sql}");
+        }
+    }
+
+    #[test]
+    fn statements_that_do_not_wait_are_known() {
+        for (sql, wanted) in [
+            ("DO $$ BEGIN LOCK TABLE t NOWAIT; COMMIT; END $$", true),
+            ("ALTER INDEX ALL IN TABLESPACE a SET TABLESPACE b nowait;", true),
+            ("DO $$ BEGIN LOCK TABLE t; COMMIT; END -- NOWAIT\n$$", false),
+            ("DO $$ BEGIN RAISE NOTICE 'nowait'; COMMIT; END $$", false),
+            ("CREATE INDEX CONCURRENTLY ON t (a)", false),
+            ("DO ''", false),
+        ] {
+            assert_eq!(Parts::gives_up(sql), wanted, "{sql}");
         }
     }
 

@@ -5,6 +5,7 @@ mod calls;
 mod computed;
 mod concurrent;
 mod copied;
+mod method;
 mod several;
 mod writes;
 

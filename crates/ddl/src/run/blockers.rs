@@ -10,7 +10,8 @@
 //! VACUUM waits up to 5 s to truncate a table on which anybody has a lock (vacuumlazy.c: `VACUUM_TRUNCATE_LOCK_TIMEOUT`), and pg_locks does not
 //! show that wait. So its blocker ends once its first lock was seen: the weaker locks would not hold it up.
 //!
-//! If the server refuses a blocker its locks, the statement goes on alone, and not all of its locks are known.
+//! If the server refuses a blocker its locks, or the statement gives up instead of waiting (NOWAIT), it goes on alone, and not all of its locks
+//! are known.
 
 use std::collections::BTreeSet;
 
@@ -40,6 +41,9 @@ pub(crate) struct Blockers<'a> {
     refusal: Option<String>,
 }
 
+/// Why not all locks of a statement with NOWAIT are seen.
+const GIVES_UP: &str =
+    "to read the locks, pgrig lets a statement that commits wait for them, and one with NOWAIT does not wait";
 /// Begins the transaction of a blocker, with a snapshot.
 const BEGIN: &str = "BEGIN ISOLATION LEVEL REPEATABLE READ; SELECT 1";
 /// The stronger locks of the first blocker, the weakest first, each after a savepoint.
@@ -54,9 +58,11 @@ impl<'a> Blockers<'a> {
         statement: &Statement,
     ) -> Result<Self, ConnectError> {
         let is_vacuum = statement.is_vacuum() && !statement.is_full_vacuum();
-        let (savepoints, released, refusal) = (Vec::new(), 0, None);
+        let refusal = Parts::gives_up(&statement.sql).then(|| GIVES_UP.to_owned());
+        let is_alone = tables.is_empty() || refusal.is_some();
+        let (savepoints, released) = (Vec::new(), 0);
         let mut this = Self { target, tables, current: None, savepoints, released, is_vacuum, refusal };
-        if !tables.is_empty() {
+        if !is_alone {
             this.current = this.strong().await?;
         }
         Ok(this)

@@ -8,6 +8,7 @@ use super::zone::Unasked;
 use crate::forecast::{Checkpoints, Limits, Memory, SoFar, forecast};
 use crate::locale::UnknownLocale;
 use crate::outcome::{StatementOutcome, TableAt};
+use crate::parts::Parts;
 use crate::thinned;
 
 /// The size of the forecasts, and the server's settings on which they depend.
@@ -49,7 +50,9 @@ impl Forecasts<'_> {
         for one in statements {
             let size = sized(&one.tables, goal);
             let checkpoint = so_far.add(one, size.0);
-            let limits = Limits { memory, checkpoint, parallel: self.sizes.parallel(&one.tables) };
+            let has_workers = !Parts::of(&one.statement.sql).builds_without_workers();
+            let parallel = if has_workers { self.sizes.parallel(&one.tables) } else { None };
+            let limits = Limits { memory, checkpoint, parallel };
             if let Some(found) = one.found.as_ref().filter(|_| one.untimed().is_none()) {
                 one.forecast = forecast(found.class, &one.measured, &one.spaces, size, limits);
             }

@@ -242,6 +242,27 @@ fn each_transaction_of_code_shows_its_locks() {
     }
 }
 
+/// Another session with a lock would let it fail, or try for ever.
+#[test]
+fn code_that_does_not_wait_for_locks_goes_on_alone() {
+    let migration = "DO $$ BEGIN
+        LOOP
+            BEGIN
+                LOCK TABLE orders NOWAIT;
+                ALTER TABLE orders ADD a int;
+                EXIT;
+            EXCEPTION WHEN lock_not_available THEN PERFORM pg_sleep(0.1);
+            END;
+        END LOOP;
+        COMMIT;
+    END $$;";
+    let outcome = measured(&server(18), &of_shop(migration)).unwrap();
+    let failed: Vec<_> = outcome.failed().collect();
+    assert!(failed.is_empty(), "{failed:#?}");
+    let found = outcome.statements[0].found.as_ref().unwrap();
+    assert!(found.unknown_locks.as_ref().is_some_and(|why| why.contains("NOWAIT")), "{found:#?}");
+}
+
 /// A check that was deferred locks rows, and reads them, before the end of the transaction.
 #[test]
 fn constraints_that_become_immediate_are_checked_by_a_statement_of_its_own() {

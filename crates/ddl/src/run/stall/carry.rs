@@ -38,9 +38,17 @@ impl Fault {
         matches!(self, Self::Server(error) if error.sqlstate().is_some_and(|state| again.contains(state)))
     }
 
-    /// Whether the server ended it to end a deadlock.
-    pub(super) fn is_deadlock(&self) -> bool {
-        matches!(self, Self::Server(error) if error.sqlstate() == Some(&SqlState::T_R_DEADLOCK_DETECTED))
+    /// The detail of the deadlock that the server ended with it, which names the processes (deadlock.c: `DeadLockReport`); none if it is another
+    /// error.
+    pub(super) fn deadlock(&self) -> Option<&str> {
+        match self {
+            Self::Server(ConnectError::Query { error, .. })
+                if error.code == SqlState::T_R_DEADLOCK_DETECTED =>
+            {
+                Some(error.detail.as_deref().unwrap_or_default())
+            }
+            _ => None,
+        }
     }
 
     pub(super) fn message(&self) -> String {

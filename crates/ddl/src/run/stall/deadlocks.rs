@@ -4,17 +4,23 @@
 use std::time::Duration;
 
 use super::met::Span;
-use super::probe::{Log, Probe};
+use super::probe::{Log, Lost, Probe};
 use crate::outcome::Deadlock;
 
 /// Time after the end of a statement's locks in which the answer of a session that lost may come.
 const LATE: Duration = Duration::from_millis(100);
 
-/// The deadlocks that sessions lost while the statement at this place waited for a lock, one for each session: the one after the longest wait.
-pub(super) fn lost(spans: &[Option<Span>], place: usize, logs: &[(&Probe, Log)]) -> Vec<Deadlock> {
+/// The deadlocks with the migration, which this process runs, that sessions lost while the statement at this place waited for a lock, one for each
+/// session: the one after the longest wait.
+pub(super) fn lost(
+    (spans, pid): (&[Option<Span>], i32),
+    place: usize,
+    logs: &[(&Probe, Log)],
+) -> Vec<Deadlock> {
     let of = |(probe, log): &(&Probe, Log)| {
-        let met = log.deadlocks.iter().filter(|(_, answered)| met(spans, *answered) == Some(place));
-        let waited = met.map(|(scheduled, answered)| answered.saturating_sub(*scheduled)).max()?;
+        let is_met = |lost: &&Lost| is_named(&lost.detail, pid) && met(spans, lost.answered) == Some(place);
+        let met = log.deadlocks.iter().filter(is_met);
+        let waited = met.map(|lost| lost.answered.saturating_sub(lost.scheduled)).max()?;
         Some(Deadlock {
             name: probe.asked.name.clone(),
             kind: probe.asked.kind,
@@ -22,6 +28,12 @@ pub(super) fn lost(spans: &[Option<Span>], place: usize, logs: &[(&Probe, Log)])
         })
     };
     logs.iter().filter_map(of).collect()
+}
+
+/// Whether the detail of a deadlock names this process. Scripts of the user's may wait for each other alone.
+fn is_named(detail: &str, pid: i32) -> bool {
+    let mut numbers = detail.split(|character: char| !character.is_ascii_digit());
+    numbers.any(|number| number.parse() == Ok(pid))
 }
 
 /// The place of the statement that ran when a session lost a deadlock, as its answer tells: the last one that takes locks. If that was the last
@@ -48,6 +60,14 @@ mod tests {
         let [start, end, until] = [start, end, 20].map(Duration::from_secs);
         let locks: BTreeMap<u32, Vec<LockMode>> = lock.into_iter().map(|mode| (TABLE, vec![mode])).collect();
         Some(Span { start, end, since: Duration::ZERO, until, locks, blocks: false, failed: None })
+    }
+
+    #[test]
+    fn a_deadlock_of_the_users_scripts_alone_is_none_of_the_migration() {
+        let detail = "Process 123 waits for ShareLock on transaction 45; blocked by process 678.\n\
+                      Process 678 waits for ShareLock on transaction 46; blocked by process 123.";
+        assert!(is_named(detail, 123) && is_named(detail, 678));
+        assert!(!is_named(detail, 12) && !is_named(detail, 7) && !is_named("", 123));
     }
 
     #[test]

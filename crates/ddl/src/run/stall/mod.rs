@@ -134,6 +134,7 @@ pub(crate) async fn measure(
     });
     tokio::time::sleep(BASELINE).await;
     let session = Session::open(migrating).await?;
+    let migrating_pid = session.pid().await?;
     // As in the runs that are timed: catalogs are in the session's caches.
     let owners = Owners::of(&session.rows(include_str!("../../sql/relations.sql"), &[]).await?);
     let mut holder = match blocker {
@@ -167,7 +168,7 @@ pub(crate) async fn measure(
         let longest = stall.longest().map_or(0.0, |wait| wait.seconds);
         let earlier = if has_kept { earlier(&spans, place, &counted, longest) } else { None };
         let counts_for = earlier.map(|place| statements[place].number);
-        let deadlocks = deadlocks::lost(&spans, place, &logs);
+        let deadlocks = deadlocks::lost((&spans, migrating_pid), place, &logs);
         let unprobed = unprobed(one, span, candidates.tables, &logs);
         Some(Stall { unprobed, counts_for, deadlocks, ..stall })
     };

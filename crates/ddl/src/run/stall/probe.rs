@@ -101,10 +101,21 @@ pub(super) struct Log {
     pub(super) answers: Vec<Answer>,
     /// The section within which the last of them is, if it is within one.
     within: Option<Duration>,
-    /// When the work that lost a deadlock was due, and when the answer came.
-    pub(super) deadlocks: Vec<(Duration, Duration)>,
+    /// The deadlocks that it lost.
+    pub(super) deadlocks: Vec<Lost>,
     /// When and why it could not go on.
     pub(super) stopped: Option<(Duration, String)>,
+}
+
+/// A deadlock that a probe lost.
+#[derive(Clone, Debug)]
+pub(super) struct Lost {
+    /// When its work was due.
+    pub(super) scheduled: Duration,
+    /// When the answer came.
+    pub(super) answered: Duration,
+    /// The server's detail.
+    pub(super) detail: String,
 }
 
 /// Times of one statement, from the beginning of the probes.
@@ -182,9 +193,9 @@ impl Probe {
                 }
                 done => {
                     let now = began.elapsed();
-                    if done.as_ref().is_err_and(Fault::is_deadlock) {
-                        let mut log = self.log.lock().unwrap_or_else(PoisonError::into_inner);
-                        log.deadlocks.push((scheduled, now));
+                    if let Some(detail) = done.as_ref().err().and_then(Fault::deadlock) {
+                        let lost = Lost { scheduled, answered: now, detail: detail.to_owned() };
+                        self.log.lock().unwrap_or_else(PoisonError::into_inner).deadlocks.push(lost);
                     }
                     self.note((scheduled, now), done.is_err());
                     self.answered.store(nanoseconds(scheduled), Ordering::Relaxed);
