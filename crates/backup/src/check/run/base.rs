@@ -158,7 +158,12 @@ fn walk(
             Ok(kind) if kind.is_file() || kind.is_symlink() && root.join(&path).is_file() => {
                 found.insert(path);
             }
-            Ok(kind) if kind.is_symlink() && listed.manifest.is_none() => unfollowed(path, outcome),
+            Ok(kind) if kind.is_symlink() && listed.manifest.is_none() => {
+                if root.join(&path).is_dir() {
+                    listed.directory(&path);
+                }
+                unfollowed(path, outcome);
+            }
             Ok(_) => outcome.damage(path, None, "it is neither a file nor a directory"),
             Err(error) => outcome.damage(path, None, format!("the symbolic link leads nowhere: {error}")),
         }
