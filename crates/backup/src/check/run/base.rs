@@ -95,6 +95,7 @@ fn end_wal(
         }
     }
     outcome.recipe.creates_tablespaces = segments.create_tablespaces();
+    outcome.recipe.unread_wal = segments.first_unread();
     listed.name_pages(&segments, outcome);
     listed.compare_maps(segments.may_write_maps(), outcome);
     segments.end(run.plan.wal.as_deref(), outcome);

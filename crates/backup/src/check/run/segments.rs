@@ -126,12 +126,21 @@ impl Segments {
         open.filter_map(|one| Some(one.segments.get(one.next)?.1.clone())).collect()
     }
 
-    /// Whether one of the ranges is not read to its end yet. The range that no manifest tells goes on if its next segment came too early.
+    /// Whether one of the ranges is not read to its end yet. That of which no manifest tells is not if its next segment came too early.
     pub(super) fn lacks_some(&self) -> bool {
-        self.walks.iter().filter(|one| !one.has_failed).any(|one| {
-            let next = one.segments.get(one.next);
-            next.is_some_and(|(_, name)| !one.is_untold || self.others.contains(name))
-        })
+        let mut untold = self.walks.iter().filter(|one| one.is_untold);
+        let has_more = untold.any(|one| !one.has_failed && !one.walk.is_complete());
+        self.told().any(|one| !one.has_failed && one.next < one.segments.len())
+            || has_more && self.first_unread().is_some()
+    }
+
+    /// The segment with which the unread WAL of a backup without a manifest begins, if it is there: it came too early, or follows wrong WAL
+    /// from after the end of the backup.
+    pub(super) fn first_unread(&self) -> Option<String> {
+        let is_right = |one: &&Walked| !one.has_failed || one.walk.is_complete();
+        let untold = self.walks.iter().filter(|one| one.is_untold).find(is_right)?;
+        let (_, next) = untold.segments.get(untold.next)?;
+        self.others.contains(next).then(|| next.clone())
     }
 
     /// Whether the segment is needed, now or later.
@@ -354,12 +363,13 @@ mod tests {
             segments.file(&name(number), Some(DEFAULT), &mut io::empty(), &mut outcome).unwrap()
         };
         assert!(!read(&mut segments, 2));
-        assert!(!segments.lacks_some());
+        assert!(!segments.lacks_some() && segments.first_unread().is_none());
         segments.walks[0].segments.push(wal::segment(1, 2, DEFAULT));
         segments.walks[0].next = 1;
         assert!(segments.lacks_some());
+        assert_eq!(segments.first_unread(), Some(name(2)));
         // It is empty, so nothing goes on behind it.
         assert!(read(&mut segments, 2));
-        assert!(!segments.lacks_some());
+        assert!(!segments.lacks_some() && segments.first_unread().is_none());
     }
 }
