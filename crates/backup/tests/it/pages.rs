@@ -101,7 +101,8 @@ fn segments_in_a_tar_file_come_in_any_order() {
     let names = entries.map(|entry| entry.file_name().to_string_lossy().into_owned());
     let mut segments: Vec<String> =
         names.filter(|name| name.len() == 24).map(|name| format!("./pg_wal/{name}")).collect();
-    segments.sort_by(|one, other| other.cmp(one));
+    segments.sort_unstable();
+    segments.reverse();
     let run = |option: &str, members: &[String]| {
         let mut command = Command::new("tar");
         command.arg("--directory").arg(&backup).arg(option).arg("--file").arg(&tar).args(members);
