@@ -83,7 +83,7 @@ pub enum CheckError {
     },
     /// A base backup from standard input.
     #[error(
-        "standard input is a base backup as a tar file, which pgrig reads more than once: store it in a file, not compressed or by gzip, zstd or lz4 \
+        "standard input is a base backup as a tar file, which pgrig reads more than once: store it in a file, not compressed or compressed with gzip, zstd or lz4 \
          (xz -dc FILE > base.tar), and give the path of that; or the directory of all files, if there are several"
     )]
     Streamed,

@@ -16,6 +16,8 @@ pub(super) struct Recipe {
     pub(super) has_tablespaces: bool,
     /// Whether its WAL creates a tablespace: the replay would do so in the directory of the original.
     pub(super) creates_tablespaces: bool,
+    /// The first segment of its WAL that the check has not read, if no manifest lists the WAL.
+    pub(super) unread_wal: Option<String>,
     /// A link among the files, outside of the tablespaces: a server would write to the place to which it leads.
     pub(super) link: Option<String>,
     /// Whether it needs an earlier base backup.

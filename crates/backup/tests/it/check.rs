@@ -443,12 +443,17 @@ fn whatever_is_not_a_backup_is_refused_with_the_remedy() {
     symlink(base.join("pg_tblspc/1"), base.join("pg_tblspc/1")).unwrap();
     symlink(path("text.sql"), base.join("server.crt")).unwrap();
     symlink(path("missing"), base.join("log")).unwrap();
+    symlink(path("other"), base.join("pg_stat")).unwrap();
     let found = checked(&base).unwrap();
     let (damages, gaps) = (format!("{:?}", found.damages), format!("{:?}", found.gaps));
     assert_says(&damages, &["leads nowhere"]);
     assert_says(&gaps, &["around: pgrig does not follow this link", "log: pgrig does not follow this link"]);
     assert!(!damages.contains("server.crt") && !gaps.contains("server.crt"), "{found:#?}");
-    assert!(!damages.contains("around") && !damages.contains("\"log\""), "{found:#?}");
+    let absent = ["around", "\"log\"", "\"pg_stat\""];
+    assert!(
+        absent.iter().all(|name| !damages.contains(name)) && damages.contains("\"pg_notify\""),
+        "{found:#?}"
+    );
 }
 
 #[test]

@@ -2,6 +2,7 @@
 
 use std::fs;
 use std::path::Path;
+use std::process::Command;
 
 use backup::check::{Outcome, Verdict};
 use testkit::{Server, assert_says, block_on};
@@ -84,4 +85,32 @@ fn a_wrong_page_is_damage_unless_a_restore_replaces_it() {
     let found = checked_with(&backup, Some(&elsewhere)).unwrap();
     assert_eq!(found.verdict(), Verdict::NoDamageFound, "{found:#?}");
     assert!(!has_gap(&found, "with a wrong checksum"), "{found:#?}");
+}
+
+/// GNU tar stores the files of a directory in any order. That the page is damaged shows only once all WAL of the backup is read.
+#[test]
+fn segments_in_a_tar_file_come_in_any_order() {
+    let (server, directory) = (server(RELEASE), testkit::directory());
+    let (backup, tar) = (directory.path().join("backup"), directory.path().join("whole.tar"));
+    server.sql(TABLES);
+    server.sql("VACUUM (FREEZE) t");
+    by_hand::back_up(&server, &backup, &[CHANGE, "SELECT pg_switch_wal()"]);
+    let table = file_of(&server, "t");
+    flip(&backup.join(&table), 4);
+    let entries = fs::read_dir(backup.join("pg_wal")).unwrap().flatten();
+    let names = entries.map(|entry| entry.file_name().to_string_lossy().into_owned());
+    let mut segments: Vec<String> =
+        names.filter(|name| name.len() == 24).map(|name| format!("./pg_wal/{name}")).collect();
+    segments.sort_unstable();
+    segments.reverse();
+    let run = |option: &str, members: &[String]| {
+        let mut command = Command::new("tar");
+        command.arg("--directory").arg(&backup).arg(option).arg("--file").arg(&tar).args(members);
+        assert!(command.status().unwrap().success());
+    };
+    run("--create", &["--exclude=./pg_wal/0*".to_owned(), ".".to_owned()]);
+    run("--append", &segments);
+    let found = checked(&tar).unwrap();
+    assert_eq!(found.damages.len(), 1, "{found:#?}");
+    assert_says(&found.damages[0].to_string(), &[&format!("{table}, byte 32768")]);
 }

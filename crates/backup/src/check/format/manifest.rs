@@ -11,6 +11,10 @@ use super::wrong;
 /// The beginning of the last line.
 const LAST: &[u8] = b"\n\"Manifest-Checksum\": \"";
 const END: &[u8] = b"\"}\n";
+/// No server's WAL goes on beyond this position.
+const LAST_POSITION: u64 = 1 << 63;
+/// Bytes of WAL than which no backup needs more: 16 TiB.
+const MOST_WAL: u64 = 1 << 44;
 
 /// A manifest whose own checksum is right.
 #[derive(Debug, Deserialize)]
@@ -54,10 +58,7 @@ pub(in crate::check) struct WalRange {
 
 fn position<'de, D: serde::Deserializer<'de>>(deserializer: D) -> Result<u64, D::Error> {
     let text = String::deserialize(deserializer)?;
-    let parsed = text.split_once('/').and_then(|(high, low)| {
-        let [high, low] = [high, low].map(|part| u32::from_str_radix(part, 16).ok());
-        Some(u64::from(high?) << 32 | u64::from(low?))
-    });
+    let parsed = lsn_of(&text);
     parsed.ok_or_else(|| serde::de::Error::custom(format!("{text:?} is not a position in WAL")))
 }
 
@@ -75,6 +76,10 @@ impl Manifest {
             .map_err(|error| wrong(format!("its checksum is right, but {error}")))?;
         if !(1..=2).contains(&manifest.version) {
             return Err(io::Error::other(TooNew(manifest.version.to_string())));
+        }
+        let lengths = manifest.wal.iter().map(|range| range.end.saturating_sub(range.start));
+        if lengths.fold(0, u64::saturating_add) > MOST_WAL {
+            return Err(wrong("its checksum is right, but no backup needs as much WAL as it lists"));
         }
         Ok(manifest)
     }
@@ -152,6 +157,14 @@ fn hex(bytes: &[u8]) -> String {
     })
 }
 
+/// A position in WAL, from its text: `0/2000028`.
+pub(in crate::check) fn lsn_of(text: &str) -> Option<u64> {
+    let (high, low) = text.split_once('/')?;
+    let [high, low] = [high, low].map(|part| u32::from_str_radix(part, 16).ok());
+    let position = u64::from(high?) << 32 | u64::from(low?);
+    (position <= LAST_POSITION).then_some(position)
+}
+
 /// A position in WAL as PostgreSQL writes it.
 pub(in crate::check) fn lsn(position: u64) -> String {
     format!("{:X}/{:X}", position >> 32, position & 0xffff_ffff)
@@ -176,6 +189,17 @@ mod tests {
         let found = Manifest::read(&manifest(BODY)).unwrap();
         assert_eq!(found.files[1].path(), "a/b");
         assert_eq!((found.wal[0].start, lsn(found.wal[0].end).as_str()), (0x1_0200_0028, "1/2000100"));
+    }
+
+    #[test]
+    fn wal_that_no_backup_has_is_damage() {
+        for (start, end) in
+            [("1/2000028", "FFFFFFFF/FFFFFFFF"), ("1/2000028", "1001/2000029"), ("0/0", "1G/0")]
+        {
+            let body = BODY.replace("1/2000028", start).replace("1/2000100", end);
+            assert!(Manifest::read(&manifest(&body)).is_err(), "{start} {end}");
+        }
+        assert_eq!((lsn_of("1/28"), lsn_of("100000000/0"), lsn_of("1")), (Some(0x1_0000_0028), None, None));
     }
 
     #[test]

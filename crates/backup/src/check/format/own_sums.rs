@@ -3,7 +3,7 @@
 
 use std::ops::Range;
 
-use super::manifest::WalRange;
+use super::manifest::{WalRange, lsn_of};
 
 /// Place of the last checkpoint in `pg_control` (`src/include/catalog/pg_control.h`, the same from PostgreSQL 11 to 18).
 const CHECKPOINT: usize = 32;
@@ -76,12 +76,6 @@ pub(in crate::check) fn control(bytes: &[u8], label: &str, wal: &[WalRange]) -> 
     let end = wal.iter().map(|range| range.end).max()?;
     (checkpoint > end)
         .then(|| "it is newer than the WAL of the backup: it belongs to a later backup".to_owned())
-}
-
-/// A place in the WAL, from its text: `0/2000028`.
-pub(in crate::check) fn lsn_of(text: &str) -> Option<u64> {
-    let (high, low) = text.split_once('/')?;
-    Some(u64::from_str_radix(high, 16).ok()? << 32 | u64::from_str_radix(low, 16).ok()?)
 }
 
 /// The damage of a `pg_filenode.map` that names files which are not in its directory.

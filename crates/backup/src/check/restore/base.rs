@@ -125,18 +125,19 @@ impl Run<'_> {
 
     /// Deletes segments of WAL in the copy that are not those of the backup: the check has not read them, and a server would replay them, too.
     fn drop_later_wal(&self, place: &Path) -> Result<(), Failed> {
-        let ranges = &self.found.recipe.wal;
+        let (ranges, unread) = (&self.found.recipe.wal, &self.found.recipe.unread_wal);
         let directory = place.join("pg_wal");
         let size = segment_size(&directory);
         let needed: BTreeSet<String> =
             ranges.iter().flat_map(|range| wal::segments(range, size)).map(|(_, name)| name).collect();
-        if needed.is_empty() {
+        if needed.is_empty() && unread.is_none() {
             return Ok(());
         }
+        let is_later = |name: &String| unread.as_ref().map_or(!needed.contains(name), |first| name >= first);
         for entry in fs::read_dir(&directory).on("read", &directory)? {
             let entry = entry.on("read", &directory)?;
             let name = entry.file_name().to_string_lossy().into_owned();
-            if wal::is_segment(&name) && !needed.contains(&name) {
+            if wal::is_segment(&name) && is_later(&name) {
                 fs::remove_file(entry.path()).on("delete", &entry.path())?;
             }
         }

@@ -95,6 +95,7 @@ fn end_wal(
         }
     }
     outcome.recipe.creates_tablespaces = segments.create_tablespaces();
+    outcome.recipe.unread_wal = segments.first_unread();
     listed.name_pages(&segments, outcome);
     listed.compare_maps(segments.may_write_maps(), outcome);
     segments.end(run.plan.wal.as_deref(), outcome);
@@ -158,7 +159,12 @@ fn walk(
             Ok(kind) if kind.is_file() || kind.is_symlink() && root.join(&path).is_file() => {
                 found.insert(path);
             }
-            Ok(kind) if kind.is_symlink() && listed.manifest.is_none() => unfollowed(path, outcome),
+            Ok(kind) if kind.is_symlink() && listed.manifest.is_none() => {
+                if root.join(&path).is_dir() {
+                    listed.directory(&path);
+                }
+                unfollowed(path, outcome);
+            }
             Ok(_) => outcome.damage(path, None, "it is neither a file nor a directory"),
             Err(error) => outcome.damage(path, None, format!("the symbolic link leads nowhere: {error}")),
         }

@@ -4,8 +4,8 @@ use std::collections::{BTreeSet, HashMap};
 use std::io::{self, Read};
 
 use crate::check::format::blocks::Block;
-use crate::check::format::manifest::{Checksum, Listed, Manifest, WalRange};
-use crate::check::format::own_sums::{self, Summed, lsn_of};
+use crate::check::format::manifest::{Checksum, Listed, Manifest, WalRange, lsn_of};
+use crate::check::format::own_sums::{self, Summed};
 use crate::check::format::pages::{self, Pages, WrongPage};
 use crate::check::format::wal;
 use crate::check::format::wrong;

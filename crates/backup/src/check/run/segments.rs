@@ -126,9 +126,21 @@ impl Segments {
         open.filter_map(|one| Some(one.segments.get(one.next)?.1.clone())).collect()
     }
 
-    /// Whether one of the ranges is not read to its end yet.
+    /// Whether one of the ranges is not read to its end yet. That of which no manifest tells is not if its next segment came too early.
     pub(super) fn lacks_some(&self) -> bool {
+        let mut untold = self.walks.iter().filter(|one| one.is_untold);
+        let has_more = untold.any(|one| !one.has_failed && !one.walk.is_complete());
         self.told().any(|one| !one.has_failed && one.next < one.segments.len())
+            || has_more && self.first_unread().is_some()
+    }
+
+    /// The segment with which the unread WAL of a backup without a manifest begins, if it is there: it came too early, or follows wrong WAL
+    /// from after the end of the backup.
+    pub(super) fn first_unread(&self) -> Option<String> {
+        let is_right = |one: &&Walked| !one.has_failed || one.walk.is_complete();
+        let untold = self.walks.iter().filter(|one| one.is_untold).find(is_right)?;
+        let (_, next) = untold.segments.get(untold.next)?;
+        self.others.contains(next).then(|| next.clone())
     }
 
     /// Whether the segment is needed, now or later.
@@ -138,9 +150,11 @@ impl Segments {
 
     /// Whether the replay of the WAL replaces a page of the backup, as far as it was read: none if the rest may do so.
     pub(super) fn replaces(&self, page: &Block) -> Option<bool> {
-        let found = self.walks.iter().find_map(|one| one.walk.pages.replaces(page));
-        let is_read = !self.walks.is_empty() && self.walks.iter().all(|one| one.walk.is_complete());
-        found.or(is_read.then_some(false))
+        let each = self.walks.iter().map(|one| {
+            let walk = &one.walk;
+            Found { start: one.range.start, replaces: walk.pages.replaces(page), is_read: walk.is_complete() }
+        });
+        first_found(each.collect())
     }
 
     /// Reads a file of the directory of WAL. `length` is that of the file, if it is known. Returns whether it was the next one of a range.
@@ -275,6 +289,24 @@ impl Segments {
     }
 }
 
+/// What a range tells of a page.
+struct Found {
+    /// The beginning of the range.
+    start: u64,
+    /// Whether its replay replaces the page; none if no record names it.
+    replaces: Option<bool>,
+    /// Whether it was read to its end.
+    is_read: bool,
+}
+
+/// The first answer in the order of the replay: a manifest lists the latest timeline first (backup_manifest.c: `AddWALInfoToBackupManifest`).
+/// None if a range that was not read may have the answer.
+fn first_found(mut ranges: Vec<Found>) -> Option<bool> {
+    ranges.sort_by_key(|one| one.start);
+    let deciding = ranges.iter().find(|one| one.replaces.is_some() || !one.is_read);
+    deciding.map_or((!ranges.is_empty()).then_some(false), |one| one.replaces)
+}
+
 /// The way to the missing segments, of which this is the first one.
 fn remedy(archive: Option<&Path>, first: &str, them: &str) -> String {
     let Some(archive) = archive else {
@@ -301,4 +333,43 @@ fn packed(archive: &Path, segment: &str) -> Option<String> {
         // These two are PostgreSQL's own: a segment that is not complete, and the label of a backup.
         ending.is_some_and(|ending| !ending.is_empty() && ending != "partial" && !ending.ends_with("backup"))
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_earliest_record_of_a_page_decides_whatever_the_order_of_the_ranges() {
+        let of = |ranges: &[(u64, Option<bool>, bool)]| {
+            let found = |&(start, replaces, is_read)| Found { start, replaces, is_read };
+            first_found(ranges.iter().map(found).collect())
+        };
+        assert_eq!(of(&[(9, Some(false), true), (3, Some(true), true)]), Some(true));
+        assert_eq!(of(&[(9, Some(true), true), (3, Some(false), false)]), Some(false));
+        assert_eq!(of(&[(9, Some(true), true), (3, None, false)]), None);
+        assert_eq!(of(&[(9, None, true), (3, None, true)]), Some(false));
+        assert_eq!(of(&[]), None);
+    }
+
+    /// GNU tar stores the files of a directory in any order.
+    #[test]
+    fn segments_that_no_manifest_lists_are_read_on_if_they_came_too_early() {
+        let range = WalRange { timeline: 1, start: 1 << 24, end: wal::UNKNOWN };
+        let mut segments = Segments::new((&[][..], Some(range)), None, None, BTreeSet::new());
+        let name = |number: u64| wal::segment(1, number, DEFAULT).1;
+        let mut outcome = Outcome::default();
+        let mut read = |segments: &mut Segments, number| {
+            segments.file(&name(number), Some(DEFAULT), &mut io::empty(), &mut outcome).unwrap()
+        };
+        assert!(!read(&mut segments, 2));
+        assert!(!segments.lacks_some() && segments.first_unread().is_none());
+        segments.walks[0].segments.push(wal::segment(1, 2, DEFAULT));
+        segments.walks[0].next = 1;
+        assert!(segments.lacks_some());
+        assert_eq!(segments.first_unread(), Some(name(2)));
+        // It is empty, so nothing goes on behind it.
+        assert!(read(&mut segments, 2));
+        assert!(!segments.lacks_some() && segments.first_unread().is_none());
+    }
 }
