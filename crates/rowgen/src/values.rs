@@ -159,7 +159,7 @@ pub struct Turn {
 /// row within the group.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Shared {
-    /// Number of rows, at least as many as groups.
+    /// Number of rows, at least as many as groups unless there are sizes.
     pub rows: u64,
     /// Number of groups, at least 1.
     pub groups: u64,
