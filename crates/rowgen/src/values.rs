@@ -103,7 +103,7 @@ pub enum Values {
     Ordered {
         /// The other column.
         other: String,
-        /// Values of the other column, of the same kind.
+        /// Values of the other column, of the same kind. If these are [`Values::Ordered`], the other column has them; else it has the other side.
         others: Box<Values>,
         /// The side that the column gets.
         side: Side,
