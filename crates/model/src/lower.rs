@@ -372,7 +372,6 @@ pub(crate) fn quoted(value: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::facts::{ColumnRole, Statistics};
     use crate::file::Bytes;
     use crate::make::Privacy;
     use crate::testing::{column, facts, strings};
