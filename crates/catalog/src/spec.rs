@@ -123,7 +123,9 @@ async fn reference(
     let Some((column, table @ [_, ..])) = parts.split_last() else {
         return Err(failed(format!("{referenced} is not of the form table.column")));
     };
-    let from = match planned.iter().find(|planned| planned.has_name(table)) {
+    // A table that gets no rows may have some.
+    let in_run = |planned: &&Planned| planned.has_name(table) && planned.first_row < planned.table.rows;
+    let from = match planned.iter().find(in_run) {
         Some(planned) => {
             planned.stand_in(client, stand_in, std::slice::from_ref(column)).await?;
             format!("pg_temp.{stand_in}")

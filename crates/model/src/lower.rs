@@ -130,17 +130,23 @@ impl Table {
         let (side, other) = match (&column.above, &column.not_below) {
             (Some(other), _) => ("above", self.columns.iter().find(|column| column.name == *other)?),
             (None, Some(other)) => ("greater", self.columns.iter().find(|column| column.name == *other)?),
-            (None, None) => {
-                let names = |other: &&Column| {
-                    [&other.above, &other.not_below].into_iter().flatten().any(|name| *name == column.name)
-                };
-                ("lesser", self.columns.iter().find(names)?)
-            }
+            (None, None) => ("lesser", self.first_above(column)?),
         };
-        // Of a chain, as the other one is above its own. It is no longer than there are columns.
-        let is_above = side != "lesser" && (other.above.is_some() || other.not_below.is_some());
-        let others = if is_above && most > 0 { self.ordered(other, most - 1)? } else { self.spec(other)? };
+        // Of two columns, the lower one gets the lesser value. Any further one is above the value that its other column gets: in a chain, and
+        // beside the first one. A chain is no longer than there are columns.
+        let is_lowest = other.above.is_none() && other.not_below.is_none();
+        let is_first = || self.first_above(other).is_some_and(|first| first.name == column.name);
+        let is_of_two = side == "lesser" || is_lowest && is_first();
+        let others = if is_of_two || most == 0 { self.spec(other)? } else { self.ordered(other, most - 1)? };
         Some(format!("{side}({},{others},{})", quoted(&other.name), self.spec(column)?))
+    }
+
+    /// The first column whose values are above or not below those of this one.
+    fn first_above(&self, column: &Column) -> Option<&Column> {
+        let names = |other: &&Column| {
+            [&other.above, &other.not_below].into_iter().flatten().any(|name| *name == column.name)
+        };
+        self.columns.iter().find(names)
     }
 
     /// The column's specification, with its NULLs.
@@ -367,6 +373,8 @@ pub(crate) fn quoted(value: &str) -> String {
 mod tests {
     use super::*;
     use crate::file::Bytes;
+    use crate::make::Privacy;
+    use crate::testing::{column, facts, strings};
 
     #[test]
     fn specifications_are_readable_by_what_fills() {
@@ -413,6 +421,31 @@ mod tests {
         for spec in specs {
             let parsed: rowgen::ColumnSpec = spec.parse().unwrap();
             parsed.spec.values(&rowgen::Kind::Text, None).unwrap();
+        }
+    }
+
+    #[test]
+    fn columns_above_the_same_one_are_above_the_value_that_it_gets() {
+        let statistics =
+            Statistics { n_distinct: -1.0, bounds: strings(&["0", "500", "900"]), ..Statistics::default() };
+        let above = |name: &str, is_strict| ColumnRole::Above { column: name.to_owned(), is_strict };
+        let columns = [
+            ("a", ColumnRole::Free),
+            ("b", above("a", false)),
+            ("c", above("b", true)),
+            ("d", above("a", true)),
+        ];
+        let columns = columns.map(|(name, role)| column(name, Kind::Int4, role, statistics.clone()));
+        let facts = facts(10_000, columns.to_vec());
+        let model = Model::of(&facts, &Privacy { k: 20, keep: Vec::new(), seed: 1 });
+        let specs = model.tables[0].specs();
+        for (spec, begin) in specs.iter().zip([
+            "a=lesser('b',statistics(",
+            "b=greater('a',statistics(",
+            "c=above('b',greater('a',statistics(",
+            "d=above('a',lesser('b',statistics(",
+        ]) {
+            assert!(spec.starts_with(begin), "{spec}");
         }
     }
 }

@@ -319,11 +319,10 @@ impl Check<'_> {
             Pick::InTurn(turn) => self.turn(*turn)?,
             Pick::Spread { spread, .. } => self.spread(spread)?,
             Pick::Shared(Shared { rows, groups, member, sizes }) => {
-                self.that(0 < *groups && groups <= rows, "a group must have at least one row")?;
-                self.that(
-                    sizes.is_empty() || sizes.iter().any(|size| *size > 0),
-                    "one of the groups must have a row",
-                )?;
+                // Of groups with sizes, some may have no rows.
+                let has_rows =
+                    if sizes.is_empty() { groups <= rows } else { sizes.iter().any(|size| *size > 0) };
+                self.that(0 < *groups && has_rows, "a group must have at least one row")?;
                 let fits = !matches!(member, Some(Member::Of(count)) if *count < rows.div_ceil(*groups));
                 self.that(fits, "a group has more rows than the member column has values: give a larger number of these values")?;
             }

@@ -103,7 +103,7 @@ pub enum Values {
     Ordered {
         /// The other column.
         other: String,
-        /// Values of the other column, of the same kind.
+        /// Values of the other column, of the same kind. If these are [`Values::Ordered`], the other column has them; else it has the other side.
         others: Box<Values>,
         /// The side that the column gets.
         side: Side,
@@ -159,7 +159,7 @@ pub struct Turn {
 /// row within the group.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Shared {
-    /// Number of rows, at least as many as groups.
+    /// Number of rows, at least as many as groups unless there are sizes.
     pub rows: u64,
     /// Number of groups, at least 1.
     pub groups: u64,

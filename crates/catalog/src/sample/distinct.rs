@@ -48,7 +48,8 @@ impl Distinct {
         self.0.iter().map(|key| key.taken.len()).min()
     }
 
-    /// As many tuples as wanted: some from all over, if there are more, beside those that may repeat; else those again and again.
+    /// At least as many tuples as wanted: some from all over, if there are more, beside those that may repeat; else those again and again. If the
+    /// two are more than wanted, the first ones are from all over, too.
     pub(super) fn for_rows(&self, tuples: &[Tuple], wanted: usize) -> Vec<Tuple> {
         let may_repeat = |tuple: &&Tuple| self.0.iter().all(|key| key.of(tuple).is_none());
         let (free, bound): (Vec<&Tuple>, Vec<&Tuple>) = tuples.iter().partition(may_repeat);
@@ -57,11 +58,20 @@ impl Distinct {
             let mut some = from_all_over(&free, rest);
             some.extend(from_all_over(&bound, wanted.min(bound.len())));
             some.sort();
-            return some;
+            return if some.len() > wanted { from_all_over_first(some, wanted) } else { some };
         }
         let more = wanted - tuples.len();
         tuples.iter().chain(free.into_iter().cycle().take(more)).cloned().collect()
     }
+}
+
+/// All tuples: first so many, evenly distributed, then the others.
+fn from_all_over_first(tuples: Vec<Tuple>, wanted: usize) -> Vec<Tuple> {
+    let all = tuples.len();
+    // Where the number of tuples that come first grows.
+    let is_first = |at: usize| (at + 1) * wanted / all > at * wanted / all;
+    let (first, rest): (Vec<_>, Vec<_>) = tuples.into_iter().enumerate().partition(|(at, _)| is_first(*at));
+    first.into_iter().chain(rest).map(|(_, tuple)| tuple).collect()
 }
 
 /// So many of these tuples, evenly distributed.
@@ -105,5 +115,25 @@ mod tests {
         // NULL takes the place of no value that the rows need.
         let values = distinct.for_rows(&with_null, 1_000);
         assert_eq!(values.iter().filter(|tuple| tuple[0].is_some()).count(), 1_000);
+    }
+
+    #[test]
+    fn rows_that_take_the_first_tuples_have_some_from_all_over() {
+        let key = KeyInfo::unique("t_key", &["a".to_owned()]);
+        let distinct = Distinct::new(std::iter::once(&key), &["a", "b"]);
+        let text = |number: usize| Some(format!("{number:04}"));
+        let free = (0..1_000).map(|number| vec![None, text(number)]);
+        let bound = (0..1_000).map(|number| vec![text(number), None]);
+        let mut tuples: Vec<Tuple> = free.chain(bound).collect();
+        tuples.sort();
+        let found = distinct.for_rows(&tuples, 1_000);
+        // All values are there, if NULL may not be.
+        assert_eq!(found.iter().filter(|tuple| tuple[0].is_some()).count(), 1_000);
+        let first = &found[..1_000];
+        let is_high = |tuple: &&Tuple| tuple[0] >= text(900);
+        assert!((50..=80).contains(&first.iter().filter(is_high).count()), "{found:?}");
+        assert!((300..=350).contains(&first.iter().filter(|tuple| tuple[0].is_none()).count()));
+        let all: BTreeSet<&Tuple> = found.iter().collect();
+        assert_eq!(all.len(), found.len());
     }
 }

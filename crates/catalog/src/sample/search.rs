@@ -148,7 +148,7 @@ impl Sampling<'_> {
             }
             let judged = judge.judge(&tuples).await?;
             let passed = judged.passed.len() as u64;
-            let before = accepted.len();
+            let (before, reached_before) = (accepted.len(), distinct.least());
             accepted.extend(judged.passed.into_iter().filter(|tuple| distinct.is_new(tuple)));
             found.tried += BATCH;
             found.passed += passed;
@@ -158,12 +158,14 @@ impl Sampling<'_> {
             let has_variety =
                 !together.has_keys && round + 1 >= ROUNDS_FOR_VARIETY && accepted.len() >= VARIETY;
             let is_exhausted = passed > 0 && more < passed / 20;
-            let reached = distinct.least().unwrap_or(accepted.len());
-            let has_enough = reached >= enough || has_variety;
-            if found.is_cut_short || has_enough || is_mixed && is_exhausted {
+            let reached = distinct.least();
+            // Only NULL makes further tuples: a key has no more values.
+            let is_stuck = accepted.len() >= enough && reached == reached_before;
+            let has_enough = reached.unwrap_or(accepted.len()) >= enough || has_variety;
+            if found.is_cut_short || has_enough || is_mixed && (is_exhausted || is_stuck) {
                 break;
             }
-            is_mixed |= passed < BATCH / 10 || is_exhausted;
+            is_mixed |= passed < BATCH / 10 || is_exhausted || is_stuck;
         }
         let has_shapes = passing.is_some_and(|shapes| !shapes.is_empty());
         let shape = |tuple: &Tuple| if has_shapes { shapes::of(tuple, &units) } else { Shape::new() };

@@ -1,8 +1,9 @@
 //! Tables of every kind, described and filled on real servers: the server itself enforces that all
 //! constraints hold, so a COPY that succeeds is the proof.
 
-use crate::support::on_each_release;
-use catalog::{DescribeRequest, Scope, TableInfo, describe};
+use crate::support::{given, on_each_release};
+use catalog::{DescribeRequest, Planned, Scope, TableInfo, describe};
+use rowgen::Table;
 use testkit::assert_says;
 
 #[test]
@@ -365,5 +366,27 @@ fn catalogs_tell_which_tables_may_be_full() {
             let may_be_full = ["codes", "site", "last", "small"].contains(&table);
             assert_eq!(info.may_be_full(), may_be_full, "{table}");
         }
+    });
+}
+
+/// A table that gets no rows in the same run may have some.
+#[test]
+fn columns_get_values_that_are_there() {
+    on_each_release(async |database| {
+        database
+            .sql(
+                "CREATE TABLE words (word text); INSERT INTO words VALUES ('one'), ('two');
+                 CREATE TABLE notes (id int PRIMARY KEY, word text NOT NULL)",
+            )
+            .await;
+        let words = Table { name: "words".to_owned(), columns: Vec::new(), rows: 0, seed: 0 };
+        let request = DescribeRequest {
+            columns: given(&["word=reference(words.word)"]),
+            rows: Some(50),
+            planned: vec![Planned { schema: "public".to_owned(), table: words, first_row: 0 }],
+            ..DescribeRequest::default()
+        };
+        database.fill_requested("notes", &request).await.unwrap();
+        assert_eq!(database.value("SELECT count(*) FROM notes JOIN words USING (word)").await, "50");
     });
 }

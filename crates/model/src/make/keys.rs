@@ -41,13 +41,15 @@ impl Maker<'_> {
         if used * f64::from(self.privacy.k) > rows * (1.0 - statistics.null_frac) {
             jitter(self.rng, &mut bounds);
         }
+        let per_key: Vec<(f64, f64)> =
+            facts.rows_per_key.iter().map(|(rows, share)| (round(*rows), round(*share))).collect();
         Values::Keys {
             distinct: -round(fraction).max(1e-6),
             correlation: correlation(statistics),
             common: common.into_iter().map(|(_, place, share)| (place, share)).collect(),
             bounds,
-            rows: if facts.rows_per_key.iter().any(|(rows, _)| *rows > 0.0) {
-                facts.rows_per_key.iter().map(|(rows, share)| (round(*rows), round(*share))).collect()
+            rows: if has_rows(&per_key) {
+                per_key
             } else {
                 // All other keys have no rows.
                 Vec::new()
@@ -83,7 +85,7 @@ impl Maker<'_> {
 
     /// Values for a foreign key whose rows another column numbers: as many rows have the number n as
     /// referenced rows have n rows or more. None if the numbers do not begin at 0 or 1, have gaps, or
-    /// are too many for the list of frequent values.
+    /// are too many for the list of frequent values, or if hardly one of the referenced rows is used.
     pub(super) fn counted(&self, statistics: &Statistics, table: &str, by: &str) -> Option<Values> {
         let by = self.table.columns.iter().find(|column| column.name == by)?.statistics.as_ref()?;
         let least = f64::from(self.privacy.k) / self.table.rows.max(1) as f64;
@@ -109,6 +111,9 @@ impl Maker<'_> {
         let with_rows = rows.into_iter().map(|(count, fraction)| (count, round(fraction / sum * used)));
         let mut rows: Vec<(f64, f64)> = std::iter::once((0.0, round(1.0 - used))).chain(with_rows).collect();
         rows.retain(|(_, fraction)| *fraction > 0.0);
+        if !has_rows(&rows) {
+            return None;
+        }
         Some(Values::Keys {
             distinct: -round(used).max(1e-6),
             correlation: correlation(statistics),
@@ -117,6 +122,11 @@ impl Maker<'_> {
             rows,
         })
     }
+}
+
+/// Whether some keys have rows, of classes of keys with their fractions: these have six digits.
+fn has_rows(classes: &[(f64, f64)]) -> bool {
+    classes.iter().any(|(rows, fraction)| *rows > 0.0 && *fraction > 0.0)
 }
 
 /// From this share on, all keys count as used: a sample tells it no better.
@@ -220,5 +230,9 @@ mod tests {
         let model = Model::of(&facts, &Privacy { k: 20, keep: Vec::new(), seed: 1 });
         let Values::Keys { distinct, rows, .. } = &model.tables[0].columns[0].values else { panic!() };
         assert_eq!((*distinct, rows.as_slice()), (-0.25, [(0.0, 0.75), (2.0, 0.25)].as_slice()));
+        // Six digits do not tell so few.
+        facts.tables[1].rows = 20_000_000_000;
+        let model = Model::of(&facts, &Privacy { k: 20, keep: Vec::new(), seed: 1 });
+        assert_eq!(model.tables[0].columns[0].values, fill("a key"));
     }
 }

@@ -86,6 +86,7 @@ impl Generator {
                 other: Box::new(Self::of(table, &Column { name: other.clone(), ..column.clone() }, others)),
                 side: *side,
                 units: units(),
+                apart: matches!(**others, Values::Ordered { .. }).then(|| apart(&kind)),
             },
             Values::Elements(elements) => {
                 let Kind::Array(element) = &kind else { unreachable!("checked: the kind is an array") };
@@ -169,4 +170,12 @@ fn bounds(list: &[Weighted]) -> Vec<u64> {
         share(sum / total).saturating_mul(2)
     };
     list[..list.len() - 1].iter().map(&mut until).collect()
+}
+
+/// How far a value is above another one at least, where the other one does not give way: columns with few digits round times to seconds.
+fn apart(kind: &Kind) -> i64 {
+    match kind {
+        Kind::Timestamp | Kind::TimestampTz | Kind::Time | Kind::TimeTz | Kind::Interval => 1_000_000,
+        _ => 1,
+    }
 }

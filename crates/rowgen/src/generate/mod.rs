@@ -142,6 +142,9 @@ enum Source {
         other: Box<Generator>,
         side: Side,
         units: Units,
+        /// How far it is above the other one at least, which is above or below a third column itself; none if the other one has the lesser
+        /// of the two values.
+        apart: Option<i64>,
     },
     Leading {
         until: u64,
@@ -319,10 +322,10 @@ impl Generator {
                 Made::Units(units) => Value::Units(units),
                 Made::Real(real) => Value::Real(real),
             },
-            Source::Ordered { own, other, side, units } => {
+            Source::Ordered { own, other, side, units, apart } => {
                 // Numbers need no bytes.
                 let mut unused = Vec::new();
-                ordered(own.value(row, scratch), other.value(row, &mut unused), *side, *units)
+                ordered(own.value(row, scratch), other.value(row, &mut unused), (*side, *apart), *units)
             }
             Source::Elements(choosing) => choosing.value(self.stream.draw(row), scratch),
             Source::Letters(lettering) => {
@@ -356,16 +359,25 @@ impl Generator {
 }
 
 /// The lesser or the greater of two values, by `side`; the own value if the other one is NULL.
-fn ordered<'a>(own: Value<'a>, other: Value<'_>, side: Side, units: Units) -> Value<'a> {
+fn ordered<'a>(
+    own: Value<'a>,
+    other: Value<'_>,
+    (side, apart): (Side, Option<i64>),
+    units: Units,
+) -> Value<'a> {
     match (own, other, side) {
         (Value::Units(own), Value::Units(other), Side::Lesser) => Value::Units(own.min(other)),
-        (Value::Units(own), Value::Units(other), Side::Above) if own == other => {
-            Value::Units(own.saturating_add(1).min(units.high))
+        (Value::Units(own), Value::Units(other), Side::Above)
+            if own == other || apart.is_some_and(|apart| own < other.saturating_add(apart)) =>
+        {
+            Value::Units(other.saturating_add(apart.unwrap_or(1)).min(units.high))
         }
         (Value::Units(own), Value::Units(other), _) => Value::Units(own.max(other)),
         (Value::Real(own), Value::Real(other), Side::Lesser) => Value::Real(own.min(other)),
-        (Value::Real(own), Value::Real(other), Side::Above) if own.total_cmp(&other).is_eq() => {
-            Value::Real(own.next_up())
+        (Value::Real(own), Value::Real(other), Side::Above)
+            if own.total_cmp(&other).is_eq() || apart.is_some() && own < other =>
+        {
+            Value::Real(other.next_up())
         }
         (Value::Real(own), Value::Real(other), _) => Value::Real(own.max(other)),
         (own, ..) => own,

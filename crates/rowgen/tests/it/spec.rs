@@ -140,11 +140,14 @@ fn columns_in_a_chain_ascend() {
         Encoder::new(&table, Format::Text, Constants::Sent).encode(0..1_000, &mut out);
         String::from_utf8(out).unwrap().lines().map(|line| line.parse().unwrap()).collect()
     };
+    // Two columns are above the same one.
+    let seen = numbers("seen", &format!("above('placed',lesser('paid',{},{}),{})", of(100), of(0), of(0)));
     let placed = numbers("placed", &format!("lesser('paid',{},{})", of(100), of(0)));
     let sent = numbers("sent", &format!("above('paid',{paid},{})", of(200)));
     let paid = numbers("paid", &paid);
     assert!(placed.iter().zip(&paid).all(|(placed, paid)| placed <= paid));
     assert!(paid.iter().zip(&sent).all(|(paid, sent)| paid < sent));
+    assert!(placed.iter().zip(&seen).all(|(placed, seen)| placed < seen));
 }
 
 #[test]

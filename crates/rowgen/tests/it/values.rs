@@ -6,8 +6,8 @@ use std::sync::Arc;
 
 use proptest::prelude::*;
 use rowgen::{
-    Column, Constants, Distribution, Encoder, Format, Keys, Kind, Payload, Pick, Reference, Table, Turn,
-    Values,
+    Column, Constants, Distribution, Encoder, Format, Keys, Kind, Member, Payload, Pick, Reference, Shared,
+    Table, Turn, Values,
 };
 
 fn table(columns: Vec<Column>) -> Table {
@@ -177,6 +177,24 @@ fn unique_values_have_the_length_that_is_asked_for() {
     let turns = Values::Long { turn: Turn { every: 2, of: 3 }, length: 14 };
     let turning = lines(&column(Kind::Text, turns), 0..12);
     assert_eq!((&turning[0], &turning[2..6]), (&turning[1], &turning[8..12]));
+}
+
+/// Three of four orders have no lines.
+#[test]
+fn groups_with_sizes_may_have_no_rows() {
+    let of = |name: &str, member: Option<Member>, sizes: &[u32]| {
+        let shared = Shared { rows: 200, groups: 400, member, sizes: sizes.into() };
+        let keys = Arc::new(Keys::Interval { low: 0, high: 399 });
+        let pick = Pick::Shared(shared);
+        let values = Values::Reference(Reference { keys, column: 0, pick, is_allowed: false });
+        Column::new(name, Kind::Int4, values)
+    };
+    assert!(of("of", None, &[]).check().is_err());
+    assert!(of("of", None, &[0, 0]).check().is_err());
+    let sizes = [2, 0, 0, 0];
+    let seen = lines(&table(vec![of("of", None, &sizes), of("line", Some(Member::Counted), &sizes)]), 0..200);
+    let wanted: Vec<String> = (0..200).map(|row| format!("{}\t{}", row / 2 * 4, row % 2)).collect();
+    assert_eq!(seen, wanted);
 }
 
 #[test]
