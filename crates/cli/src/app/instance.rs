@@ -97,6 +97,13 @@ fn has_socket(directory: &Path, port: Option<u16>) -> bool {
     port.is_some_and(|port| directory.join(format!(".s.PGSQL.{port}")).exists())
 }
 
+/// The instance on which `ddl` measures.
+pub(crate) const OF_DDL: &str = "ddl";
+/// The instance on which `testdb bench` measures.
+pub(crate) const OF_TESTDB_BENCH: &str = "testdb-bench";
+/// Instances whose own verb always starts them with the profile stock.
+pub(crate) const WITH_STOCK: [&str; 2] = [OF_DDL, OF_TESTDB_BENCH];
+
 /// Whether a word in the place of a database is SQL.
 fn is_statement(word: &str) -> bool {
     const FIRST: [&str; 12] = [

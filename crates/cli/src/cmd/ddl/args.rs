@@ -276,7 +276,7 @@ pub(crate) enum Origin {
 
 impl DdlArgs {
     /// The instance on which is measured, where no other is named.
-    pub(crate) const INSTANCE: &str = "ddl";
+    pub(crate) const INSTANCE: &str = crate::app::instance::OF_DDL;
 
     /// The migration.
     pub(crate) fn script(&self) -> Result<Script, Failure> {

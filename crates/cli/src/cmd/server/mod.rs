@@ -17,14 +17,12 @@ use pgserver::{
 use crate::app::announce::announce;
 use crate::app::args::{EmbeddedArgs, InstanceName, ServerAction, ServerArgs};
 use crate::app::failure::{Context, Failure};
-use crate::app::instance::{existing, existing_to_use};
+use crate::app::instance::{WITH_STOCK, existing, existing_to_use};
 use crate::app::json;
 use crate::app::printer::Printer;
 use crate::app::table::trimmed;
 use crate::app::target::{self, assert_settings};
 use crate::app::{interrupt, recovery};
-use crate::cmd::ddl::args::DdlArgs;
-use crate::cmd::testdb::args::BenchArgs;
 
 /// Runs the subcommand.
 pub(crate) fn run(arguments: &ServerArgs, printer: &Printer) -> Result<(), Failure> {
@@ -154,9 +152,12 @@ fn row(status: &Status) -> [String; 6] {
 }
 
 /// The profile and the settings with which a stopped instance starts. Its own verb always starts `ddl` and `testdb-bench` with stock.
-fn next_profile(instance: &str, profile: Profile, set: &[(String, String)]) -> String {
-    let starts_with_stock = [DdlArgs::INSTANCE, BenchArgs::INSTANCE].contains(&instance);
-    if starts_with_stock { Profile::Stock.to_string() } else { format!("{profile}{}", settings(set)) }
+fn next_profile(name: &str, profile: Profile, set: &[(String, String)]) -> String {
+    if WITH_STOCK.contains(&name) {
+        Profile::Stock.to_string()
+    } else {
+        format!("{profile}{}", settings(set))
+    }
 }
 
 /// The user's settings, as text after the profile's name.

@@ -130,7 +130,7 @@ pub(crate) struct BenchArgs {
 
 impl BenchArgs {
     /// The instance that is used where no server is named.
-    pub(crate) const INSTANCE: &str = "testdb-bench";
+    pub(crate) const INSTANCE: &str = crate::app::instance::OF_TESTDB_BENCH;
 
     /// The command, whose program must exist; none with --tps.
     ///
