@@ -83,18 +83,15 @@ pub(crate) enum Failure {
     /// A server is running that had not written its pid file when we checked.
     AlreadyRunning(Error),
     /// A file that crash recovery does not expect, below the data directory.
-    FileExists(Error, Box<Path>),
+    FileExists(Box<Error>, Box<Path>),
     Other(Error),
 }
 
 impl Failure {
     pub(crate) fn into_error(self) -> Error {
         match self {
-            Self::SharedMemory(e)
-            | Self::Port(e)
-            | Self::AlreadyRunning(e)
-            | Self::FileExists(e, _)
-            | Self::Other(e) => e,
+            Self::SharedMemory(e) | Self::Port(e) | Self::AlreadyRunning(e) | Self::Other(e) => e,
+            Self::FileExists(e, _) => *e,
         }
     }
 }
@@ -213,7 +210,7 @@ impl Postmaster {
         } else if diagnose::is_already_running(&text) {
             Failure::AlreadyRunning(error)
         } else if let Some(file) = diagnose::unexpected_file(&text) {
-            Failure::FileExists(error, Path::new(file).into())
+            Failure::FileExists(error.into(), Path::new(file).into())
         } else {
             Failure::Other(error)
         }

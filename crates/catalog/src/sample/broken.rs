@@ -66,16 +66,13 @@ impl<'a> Sampling<'a> {
             if end - start < 2 || begun.elapsed() > LONGEST {
                 continue;
             }
-            match self.kept_by_rows(&rules[start..end]).await? {
-                Some(verdicts) => {
-                    for (kept, verdict) in kept[start..end].iter_mut().zip(verdicts) {
-                        *kept = Some(verdict);
-                    }
+            if let Some(verdicts) = self.kept_by_rows(&rules[start..end]).await? {
+                for (kept, verdict) in kept[start..end].iter_mut().zip(verdicts) {
+                    *kept = Some(verdict);
                 }
-                None => {
-                    let middle = start + (end - start) / 2;
-                    to_ask.extend([(start, middle), (middle, end)]);
-                }
+            } else {
+                let middle = start + (end - start) / 2;
+                to_ask.extend([(start, middle), (middle, end)]);
             }
         }
         Ok(kept)

@@ -85,15 +85,14 @@ impl Sampling<'_> {
         let judge = self.judge(&together.columns, &together.rules).await?;
         let candidates = self.candidates(together);
         let key = self.key(together, &judge, &candidates).await?;
-        let found = match key.and_then(known::result) {
-            Some(found) => found,
-            None => {
-                let found = self.search(together, &judge, &candidates).await?;
-                if let Some(key) = key.filter(|_| !found.is_cut_short) {
-                    known::keep(key, &found);
-                }
-                found
+        let found = if let Some(found) = key.and_then(known::result) {
+            found
+        } else {
+            let found = self.search(together, &judge, &candidates).await?;
+            if let Some(key) = key.filter(|_| !found.is_cut_short) {
+                known::keep(key, &found);
             }
+            found
         };
         Ok(if together.has_keys { self.for_rows(together, found) } else { found })
     }

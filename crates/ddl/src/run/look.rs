@@ -13,7 +13,7 @@ use crate::find::{
     shown_relation, works,
 };
 use crate::objects::Objects;
-use crate::outcome::{ByText, Effects, Failed, Obstacles};
+use crate::outcome::{ByText, Effects, Failed, Obstacles, View};
 use crate::parted;
 use crate::parts::{Parts, Write};
 use crate::rowless::Unmatched;
@@ -185,8 +185,7 @@ impl<'a> Look<'a> {
         let named = target.or(self.oid_of(indexed).await?);
         let attached = self.oid_of(parts.attached().map(str::to_owned)).await?;
         let nullable = facts::nullable(&self.session, statement, named).await?;
-        let refreshed = self.oid_of(parts.refreshed().map(str::to_owned)).await?;
-        let view = facts::obstacle_of_view(&self.session, refreshed).await?;
+        let view = self.obstacle_of_view(&parts).await?;
         let partitions = named.map_or_else(Vec::new, |oid| parted::tree(oid, &before.relations));
         let tables: Vec<u32> = named.into_iter().chain(partitions.iter().map(|node| node.oid)).collect();
         let objects = facts::objects(&self.session, &tables).await?;
@@ -240,7 +239,6 @@ impl<'a> Look<'a> {
         let is_unshared = |oid: &u32| self.made.contains(oid) || is_temporary(*oid);
         let worked = worked.filter(|oid| !is_unshared(oid)).collect();
         let is_unshared = named.as_ref().is_some_and(is_unshared);
-        let kept_on_own = before.locks.strongest_on(&worked);
         let inherited = before.locks.blocking(&self.made, &before.relations);
         let is_made = |oid: &&u32| before.relations.get(**oid).is_none();
         self.made.extend(after.relations.0.keys().filter(is_made));
@@ -262,7 +260,7 @@ impl<'a> Look<'a> {
             works,
             locks,
             inherited,
-            kept_on_own,
+            kept_on_own: before.locks.strongest_on(&worked),
             unknown_locks: None,
             unmatched,
             by_text,
@@ -273,6 +271,12 @@ impl<'a> Look<'a> {
             missed_temporary: false,
         };
         Ok(Looked::Ran(Box::new(Ran { effects: Some(effects), took, wal, is_disturbed: false })))
+    }
+
+    /// The obstacle of the materialized view that REFRESH names, if it has one.
+    async fn obstacle_of_view(&self, parts: &Parts<'_>) -> Result<Option<View>, ConnectError> {
+        let refreshed = self.oid_of(parts.refreshed().map(str::to_owned)).await?;
+        facts::obstacle_of_view(&self.session, refreshed).await
     }
 
     /// Runs a statement outside of transactions, and reads its locks whenever it waits. `did_run` tells whether it ran in a transaction before,

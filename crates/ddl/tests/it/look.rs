@@ -305,8 +305,8 @@ fn a_write_within_another_is_found_with_its_locks() {
                 .and_then(|work| work.proof.read)
                 .map(|read| (read.inserted, read.deleted))
         };
-        let (gone, made) = (rows("jobs").unwrap().1, rows("done").unwrap().0);
-        assert!(gone > 0 && gone == made, "{release}: {found:#?}");
+        let (deleted, inserted) = (rows("jobs").unwrap().1, rows("done").unwrap().0);
+        assert!(deleted > 0 && deleted == inserted, "{release}: {found:#?}");
         // The foreign key removes the rows that reference those that are gone.
         assert!(rows("lines").is_some_and(|(_, deleted)| deleted > 0), "{release}: {found:#?}");
         let mode = |table: &str| of_tables(found).into_iter().find(|lock| lock.0 == table).map(|lock| lock.1);

@@ -260,7 +260,7 @@ mod tests {
         assert!(is(growing(|at| 10 + (100 - at)), 100_000), "most are long");
         assert!(is(growing(|at| if at % 25 == 0 { 900 } else { 10 }), 100_000), "four areas");
         assert!(
-            is(growing(|at| if at < 2 || at > 97 { 3_000 } else { 10 }), 100_000),
+            is(growing(|at| if (2..=97).contains(&at) { 10 } else { 3_000 }), 100_000),
             "one area, and a few others"
         );
     }

@@ -59,9 +59,8 @@ fn literals<'a>(kind: &Kind, texts: impl Iterator<Item = &'a str>) -> (u32, u32)
 
 fn generated(kind: &Kind, values: &Values) -> (u32, u32) {
     match (kind, values) {
-        (Kind::Char(length), _) => (*length, *length),
+        (Kind::Char(length), _) | (_, Values::Long { length, .. }) => (*length, *length),
         (_, Values::Payload { low, high, .. }) => (*low, *high),
-        (_, Values::Long { length, .. }) => (*length, *length),
         (kind, Values::Topic { topic, turn }) if kind.is_text() => {
             match Form::new(*topic, kind, turn.is_some()) {
                 Some(Form::Text { longest, .. }) => (0, longest),

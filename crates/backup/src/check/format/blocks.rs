@@ -38,7 +38,7 @@ pub(in crate::check) struct Block {
 #[derive(Clone, Debug, Default)]
 pub(in crate::check) struct Replaced {
     sought: BTreeSet<Block>,
-    replaced: BTreeSet<Block>,
+    whole: BTreeSet<Block>,
     needed: BTreeSet<Block>,
 }
 
@@ -55,7 +55,7 @@ impl Replaced {
         // A record whose headers are not understood names no page.
         let _ = pages(record, is_modern, |block, is_whole| {
             if self.sought.remove(&block) {
-                let found = if is_whole { &mut self.replaced } else { &mut self.needed };
+                let found = if is_whole { &mut self.whole } else { &mut self.needed };
                 found.insert(block);
             }
         });
@@ -63,7 +63,7 @@ impl Replaced {
 
     /// Whether the replay replaces the page; none if no record names it.
     pub(in crate::check) fn replaces(&self, block: &Block) -> Option<bool> {
-        if self.replaced.contains(block) { Some(true) } else { self.needed.contains(block).then_some(false) }
+        if self.whole.contains(block) { Some(true) } else { self.needed.contains(block).then_some(false) }
     }
 }
 
@@ -149,7 +149,9 @@ mod tests {
         let sought = || Replaced::new([0, 1, 2].map(block).into());
         let after = |records: &[Vec<u8>], is_modern| {
             let mut replaced = sought();
-            records.iter().for_each(|record| replaced.record(record, is_modern));
+            for record in records {
+                replaced.record(record, is_modern);
+            }
             [0, 1, 2].map(|number| replaced.replaces(&block(number)))
         };
         assert_eq!(after(&[record(0x02, 0)], true), [Some(true), Some(false), None]);

@@ -122,7 +122,7 @@ impl Segments {
     /// The segments that come next, each of another range.
     pub(super) fn wanted(&self) -> Vec<String> {
         let open =
-            self.walks.iter().filter(|one| !one.has_failed && !(one.is_untold && one.walk.is_complete()));
+            self.walks.iter().filter(|one| !(one.has_failed || one.is_untold && one.walk.is_complete()));
         open.filter_map(|one| Some(one.segments.get(one.next)?.1.clone())).collect()
     }
 

@@ -238,10 +238,16 @@ fn nulls(name: &str, facts: &TableFacts, asked: Aggregates) -> Option<Question> 
 }
 
 fn pairs(name: &str, facts: &TableFacts, asked: Aggregates) -> Option<Question> {
-    let parts = parts(facts, asked);
-    if !parts.iter().any(|one| parts.iter().any(|other| one.is_paired(other))) {
+    let all = parts(facts, asked);
+    let is_paired = |one: &PairedColumn| all.iter().any(|other| one.is_paired(other) || other.is_paired(one));
+    if !all.iter().any(is_paired) {
         return None;
     }
+    // grouping() knows only columns that a set groups by.
+    let is_meant: Vec<bool> =
+        all.iter().map(|one| !matches!(one.by, By::Null | By::There) || is_paired(one)).collect();
+    let parts: Vec<PairedColumn> =
+        all.into_iter().zip(is_meant).filter_map(|(one, is_meant)| is_meant.then_some(one)).collect();
     let letters: Vec<String> = (1..=parts.len()).map(|at| format!("c{at}")).collect();
     let named: Vec<String> =
         parts.iter().zip(&letters).map(|(part, letter)| format!("{} AS {letter}", part.sql())).collect();

@@ -27,6 +27,21 @@ const MARKET: &str = "
           from generate_series(1, 40000) i) y;
 ";
 
+/// The statements shown are those that read tables, and they run unchanged.
+fn shows_its_statements(rig: &Rig, original: &Server<'_>) {
+    let explained = rig.done("model capture --instance default -d original --aggregates --explain");
+    assert!(explained.stderr.contains("these statements contain values of the original"), "{explained:#?}");
+    let explained = explained.stdout;
+    for part in
+        ["GROUP BY \"shop_id\"", "GROUPING SETS", "HAVING count(*) >= 20", "corr(r1, r2)", "percentile_disc"]
+    {
+        assert!(explained.contains(part), "{part}: {explained}");
+    }
+    for statement in explained.split(";\n\n") {
+        original.execute(statement.trim_end().trim_end_matches(';'));
+    }
+}
+
 fn follows_aggregates(version: &str) {
     let rig = Rig::new();
     // An autovacuum during a scan would estimate the rows of pages that the scan holds (before PostgreSQL 15).
@@ -36,18 +51,7 @@ fn follows_aggregates(version: &str) {
     let (original, copy) = (server.database("original"), server.database("copy"));
     original.execute(MARKET);
     original.execute("ANALYZE");
-    let explained = rig.done("model capture --instance default -d original --aggregates --explain");
-    assert!(explained.stderr.contains("these statements contain values of the original"), "{explained:#?}");
-    let explained = explained.stdout;
-    for part in
-        ["GROUP BY \"shop_id\"", "GROUPING SETS", "HAVING count(*) >= 20", "corr(r1, r2)", "percentile_disc"]
-    {
-        assert!(explained.contains(part), "{part}: {explained}");
-    }
-    // The statements shown are those that read tables, and they run unchanged.
-    for statement in explained.split(";\n\n") {
-        original.execute(statement.trim_end().trim_end_matches(';'));
-    }
+    shows_its_statements(&rig, &original);
     let model = captured(&rig, "--aggregates --timeout 600s");
     let written = fs::read_to_string(&model).unwrap();
     let columns = written.matches("[[tables.columns]]").count();

@@ -83,8 +83,8 @@ fn a_smaller_copy_keeps_the_skew_of_a_foreign_key() {
         rig.done(&format!("fill --model {model} --scale 0.1 --instance default -d copy -q"));
         let counts = "SELECT count(*) FROM ch GROUP BY par ORDER BY 1 DESC";
         let counts: Vec<i64> = copy.rows(counts).iter().map(|row| row.get(0)).collect();
-        // In the original, 3.7 % of the rows, then 0.9 %.
-        assert!(counts[0] < 400 && counts[1] < 150, "{options}: {:?}", &counts[..10]);
+        // In the original, 3.7 % of the rows, then 0.9 %. A key beside the frequent ones stands for several.
+        assert!(counts[0] < 400 && counts[1] < 250, "{options}: {:?}", &counts[..10]);
         let (tenth, median, most) = (counts[counts.len() / 10], counts[counts.len() / 2], counts[0]);
         assert!(tenth > 2 * median, "{options}: {tenth} {median} {most}");
     }

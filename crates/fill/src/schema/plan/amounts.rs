@@ -337,22 +337,22 @@ mod tests {
         Wanted { share, why: String::new() }
     }
 
-    fn cap(rows: u64, of: &[(usize, u64)]) -> Option<Cap> {
-        Some(Cap { rows, of: of.to_vec() })
+    fn cap(rows: u64, of: &[(usize, u64)]) -> Cap {
+        Cap { rows, of: of.to_vec() }
     }
 
     #[test]
     fn rows_follow_from_base_parents_and_what_keys_leave_room_for() {
         let all = [Share::Times(1.0), Share::Times(3.0), Share::Of(1, 2.0), Share::Fixed(7)].map(wanted);
         assert_eq!(rows(&all, 10.0, &[None, None, None, None]), [10, 30, 60, 7]);
-        assert_eq!(rows(&all, 10.0, &[None, cap(20, &[]), None, None]), [10, 20, 40, 7]);
+        assert_eq!(rows(&all, 10.0, &[None, Some(cap(20, &[])), None, None]), [10, 20, 40, 7]);
     }
 
     #[test]
     fn what_keys_of_other_tables_leave_room_for_grows_with_these() {
         // One row for each of the first table, and one for each pair of the first two.
         let all = [1.0, 2.0, 3.0, 1e6].map(|times| wanted(Share::Times(times)));
-        let caps = [None, None, cap(100, &[(0, 100)]), cap(20_000, &[(0, 100), (1, 200)])];
+        let caps = [None, None, Some(cap(100, &[(0, 100)])), Some(cap(20_000, &[(0, 100), (1, 200)]))];
         assert_eq!(rows(&all, 100.0, &caps), [100, 200, 100, 20_000]);
         assert_eq!(rows(&all, 1_237.0, &caps), [1_237, 2_474, 1_237, 1_237 * 2_474]);
         assert_eq!(rows(&all, 10.0, &caps), [10, 20, 10, 200]);
@@ -385,7 +385,7 @@ mod tests {
     fn a_size_is_met_although_keys_limit_a_table() {
         let all = [Share::Times(1.0), Share::Times(3.0)].map(wanted);
         let bytes = |rows: &[u64]| rows.iter().sum::<u64>() as f64 * 100.0;
-        for caps in [[None, None], [cap(50, &[]), None], [None, cap(10, &[(0, 20)])]] {
+        for caps in [[None, None], [Some(cap(50, &[])), None], [None, Some(cap(10, &[(0, 20)]))]] {
             let base = base_for(&all, &caps, 1_000_000, bytes);
             let total = bytes(&rows(&all, base, &caps));
             assert!((total / 1e6 - 1.0).abs() < 0.001, "{total}");

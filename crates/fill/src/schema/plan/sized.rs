@@ -33,7 +33,7 @@ impl<'a> Design<'a> {
             self.planner.step("measuring rows of", designed.info, (at, small.len()));
             per_table.push(self.planner.measured(designed, self.together(at)).await?);
         }
-        let (mut base, mut designed) = self.within_keys(size, &per_table, self.caps(&small)).await?;
+        let (mut base, mut designed) = self.within_keys(size, &per_table, caps_of(&small)).await?;
         let mut last = None;
         if self.planner.request.append {
             for (at, (designed, row_bytes)) in designed.iter().zip(&mut per_table).enumerate() {
@@ -47,7 +47,7 @@ impl<'a> Design<'a> {
         // Too many rows by as much as the prediction may be wrong; the last table gets fewer then.
         let size = if last.is_some() { size + size / MARGIN } else { size };
         if self.planner.request.append {
-            (base, designed) = self.within_keys(size, &per_table, self.caps(&designed)).await?;
+            (base, designed) = self.within_keys(size, &per_table, caps_of(&designed)).await?;
         }
         let rows: Vec<u64> = designed.iter().map(|designed| designed.rows).collect();
         let bytes = |rows: &[u64]| bytes_of(&per_table, rows);
@@ -106,28 +106,28 @@ impl<'a> Design<'a> {
             if is_foreseen || is_near || round == ROUNDS {
                 return Ok((base, designed));
             }
-            (caps, round) = (self.caps(&designed), round + 1);
+            (caps, round) = (caps_of(&designed), round + 1);
         }
     }
+}
 
-    /// What keys allow in the tables that get fewer rows than wanted.
-    fn caps(&self, designed: &[Designed<'a>]) -> Vec<Option<Cap>> {
-        let cap = |place: usize| {
-            let Designed { info, rows, capped, .. } = &designed[place];
-            let name = capped.as_ref()?.key.as_ref();
-            let key = info.keys.iter().find(|key| Some(&key.name) == name);
-            let is_in_key = |foreign: &&ForeignKeyInfo| {
-                key.is_some_and(|key| key.columns().any(|name| foreign.columns.iter().any(|own| own == name)))
-            };
-            let before = |foreign: &ForeignKeyInfo| {
-                let place = (0..place).find(|other| is_referenced(foreign, designed[*other].info))?;
-                Some((place, designed[place].rows))
-            };
-            let of = info.foreign_keys.iter().filter(is_in_key).filter_map(before).collect();
-            Some(Cap { rows: *rows, of })
+/// What keys allow in the tables that get fewer rows than wanted.
+fn caps_of(designed: &[Designed<'_>]) -> Vec<Option<Cap>> {
+    let cap = |place: usize| {
+        let Designed { info, rows, capped, .. } = &designed[place];
+        let name = capped.as_ref()?.key.as_ref();
+        let key = info.keys.iter().find(|key| Some(&key.name) == name);
+        let is_in_key = |foreign: &&ForeignKeyInfo| {
+            key.is_some_and(|key| key.columns().any(|name| foreign.columns.iter().any(|own| own == name)))
         };
-        (0..designed.len()).map(cap).collect()
-    }
+        let before = |foreign: &ForeignKeyInfo| {
+            let place = (0..place).find(|other| is_referenced(foreign, designed[*other].info))?;
+            Some((place, designed[place].rows))
+        };
+        let of = info.foreign_keys.iter().filter(is_in_key).filter_map(before).collect();
+        Some(Cap { rows: *rows, of })
+    };
+    (0..designed.len()).map(cap).collect()
 }
 
 /// Bytes of so many rows of each table.
