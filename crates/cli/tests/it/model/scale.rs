@@ -86,6 +86,6 @@ fn a_smaller_copy_keeps_the_skew_of_a_foreign_key() {
         // In the original, 3.7 % of the rows, then 0.9 %. A key beside the frequent ones stands for several.
         assert!(counts[0] < 400 && counts[1] < 250, "{options}: {:?}", &counts[..10]);
         let (tenth, median, most) = (counts[counts.len() / 10], counts[counts.len() / 2], counts[0]);
-        assert!(tenth > 2 * median, "{options}: {tenth} {median} {most}");
+        assert!(2 * tenth >= 3 * median, "{options}: {tenth} {median} {most}");
     }
 }
