@@ -43,18 +43,17 @@ fn texts_of_an_original_that_are_not_utf_8_are_refused_with_the_remedy() {
         block_on(async {
             server.connect("postgres").await.client.batch_execute(CREATE).await.unwrap();
             let connection = server.target("other").connect().await.unwrap();
-            for sql in [
-                "CREATE TABLE t (n text DEFAULT E'\\xe9')",
-                "CREATE TABLE t (n text); INSERT INTO t SELECT E'\\xe4' || i % 10 FROM generate_series(1, 1000) i",
-            ] {
-                connection.client.batch_execute(&format!("DROP TABLE IF EXISTS t; {sql}")).await.unwrap();
-                connection.client.batch_execute("ANALYZE").await.unwrap();
-                let error = Schema::of_database(&connection, "other").await.unwrap_err();
-                let says =
-                    ["database other has values", "SQL_ASCII", "pg_dump --schema-only", "--schema-file"];
-                assert_says(&error.to_string(), &says);
-                assert_eq!(error.class(), Class::Request, "{release}");
-            }
+            let run = async |sql: &str| connection.client.batch_execute(sql).await.unwrap();
+            run("CREATE TABLE t (n text DEFAULT E'\\xe9')").await;
+            let error = Schema::of_database(&connection, "other").await.unwrap_err();
+            let says = ["database other has values", "SQL_ASCII", "pg_dump --schema-only", "--schema-file"];
+            assert_says(&error.to_string(), &says);
+            assert_eq!(error.class(), Class::Request, "{release}");
+            // Values of statistics are read as bytes.
+            run("DROP TABLE t; CREATE TABLE t (n text)").await;
+            run("INSERT INTO t SELECT E'\\xe4' || i % 10 FROM generate_series(1, 1000) i").await;
+            run("ANALYZE").await;
+            assert!(Schema::of_database(&connection, "other").await.is_ok(), "{release}");
             connection.close().await;
         });
     }
