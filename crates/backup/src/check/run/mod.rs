@@ -145,10 +145,12 @@ impl<'a> Watch<'a> {
 
 /// Damage in words.
 fn text(error: &io::Error) -> String {
-    match error.kind() {
-        io::ErrorKind::UnexpectedEof => "it ends in the middle: it is cut off".to_owned(),
-        _ => error.to_string(),
+    let text = error.to_string();
+    // A tar file whose last member is cut off has an error of its own (tar's archive.rs: `skip`).
+    if error.kind() == io::ErrorKind::UnexpectedEof || text == "unexpected EOF during skip" {
+        return "it ends in the middle: it is cut off".to_owned();
     }
+    text
 }
 
 /// A file that is read once, from its start.
