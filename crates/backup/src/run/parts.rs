@@ -7,7 +7,7 @@ use measure::human::counted;
 
 use super::source::{Hash, Table};
 
-/// What is compared as one: a table, or in dumps all partitions below a table that is partitioned by hash.
+/// Rows that are compared together: those of a table, or in dumps those of all partitions below a table that is partitioned by hash.
 #[derive(Debug)]
 pub(super) struct Part<'a> {
     name: &'a str,

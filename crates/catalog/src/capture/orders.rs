@@ -8,7 +8,7 @@ use crate::condition::{Condition, Names, Operator};
 use crate::info::TableInfo;
 use crate::mentioned::columns_in;
 
-/// What a CHECK of several columns demands.
+/// The condition of a CHECK of several columns.
 enum Demand {
     Order(Order),
     /// Something else, of these columns.

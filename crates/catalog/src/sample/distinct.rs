@@ -74,7 +74,7 @@ fn from_all_over_first(tuples: Vec<Tuple>, wanted: usize) -> Vec<Tuple> {
     first.into_iter().chain(rest).map(|(_, tuple)| tuple).collect()
 }
 
-/// So many of these tuples, evenly distributed.
+/// Returns `wanted` of these tuples, evenly distributed.
 fn from_all_over(tuples: &[&Tuple], wanted: usize) -> Vec<Tuple> {
     (0..wanted).map(|number| tuples[number * tuples.len() / wanted].clone()).collect()
 }

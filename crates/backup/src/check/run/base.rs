@@ -274,7 +274,7 @@ pub(super) fn one_tar(run: &Run<'_>, name: &str, outcome: &mut Outcome) -> Resul
     of_sources(run, &[source], &mut ManifestCheck::new(manifest), outcome)
 }
 
-/// What a tar file tells of the backup in it.
+/// The facts about a backup that its tar file contains.
 struct Inside {
     /// The path of the data directory, empty or with `/` at its end; none without PG_VERSION.
     root: Option<String>,

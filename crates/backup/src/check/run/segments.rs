@@ -289,7 +289,7 @@ impl Segments {
     }
 }
 
-/// What a range tells of a page.
+/// The answer of a range of WAL about a page.
 struct Found {
     /// The beginning of the range.
     start: u64,

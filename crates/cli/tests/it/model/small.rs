@@ -1,5 +1,5 @@
-//! Copies of small tables: sizes in bytes, groups of values far from each other, numbers of rows for each key, and what lines take over from
-//! what they refer to.
+//! Copies of small tables: sizes in bytes, groups of values far from each other, numbers of rows for each key, and prices of lines
+//! that are those of the media.
 
 use std::collections::HashSet;
 use std::fs;

@@ -111,7 +111,7 @@ impl<'a> Design<'a> {
     }
 }
 
-/// What keys allow in the tables that get fewer rows than wanted.
+/// The limits that keys set, for tables that get fewer rows than wanted.
 fn caps_of(designed: &[Designed<'_>]) -> Vec<Option<Cap>> {
     let cap = |place: usize| {
         let Designed { info, rows, capped, .. } = &designed[place];

@@ -29,7 +29,7 @@ pub(super) fn listed(groups: &[u64], keys: &[(u64, u64)], stream: Stream) -> Opt
     Some(chosen.into_iter().flatten().map(|key| keys[key].0).collect())
 }
 
-/// So many different keys, in ascending order, each by the number of rows that it has left. `remaining` is the number of keys of the first side
+/// Returns `count` different keys, in ascending order, each by the number of rows that it has left. `remaining` is the number of keys of the first side
 /// that have not chosen, with this one. None if there are too few.
 fn taken(left: &[u64], count: u64, remaining: u64, draw: Draw) -> Option<Vec<usize>> {
     if left.iter().any(|rows| *rows > remaining) {
@@ -58,7 +58,7 @@ fn taken(left: &[u64], count: u64, remaining: u64, draw: Draw) -> Option<Vec<usi
     (taken.len() as u64 == count).then_some(taken)
 }
 
-/// So many of the keys, at equal distances on a line on which each has a length by the rows that it has left, together `sum`. None is as long as the
+/// Returns some of the keys, at equal distances on a line on which each has a length by the rows that it has left, together `sum`. None is as long as the
 /// distance.
 fn at_equal_distances(
     left: &[u64],
